@@ -1,0 +1,105 @@
+#include "command.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <csignal>
+#include <limits>
+#include <ostream>
+#include <thread>
+
+namespace qksolve::app {
+
+namespace {
+
+volatile std::sig_atomic_t g_interrupted = 0;
+
+void on_signal(int) { g_interrupted = 1; }
+
+std::string fixed(double value, int digits) {
+  char buffer[400];
+  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, digits);
+  return {buffer, end};
+}
+
+}  // namespace
+
+bool interrupted() { return g_interrupted != 0; }
+
+void install_interrupt_handlers() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+RunArguments::RunArguments() : threads(std::max(1U, std::thread::hardware_concurrency())) {}
+
+void RunArguments::declare_seed(Options& options) {
+  options.integer("seed", seed, 0, std::numeric_limits<std::int64_t>::max(), "Seed of everything random");
+}
+
+void RunArguments::declare_presentation(Options& options) {
+  options.presentation();
+  options.integer("threads", threads, 1, 1024, "Threads; results do not depend on it");
+  options.path("output", output, "Write the result here instead of standard output");
+  options.flag("quiet", quiet, "Print no table and no progress");
+  options.choice("progress", progress, {"auto", "always", "never"}, "Progress on standard error");
+}
+
+Progress::Progress(const Context& context, const RunArguments& run, std::size_t total)
+    : err_(context.err), total_(total), terminal_(isatty(STDERR_FILENO) != 0) {
+  enabled_ = !run.quiet && (run.progress == "always" || (run.progress == "auto" && terminal_ && total > 1));
+}
+
+Progress::~Progress() {
+  if (enabled_ && terminal_) err_ << "\r" << std::string(width_, ' ') << "\r" << std::flush;
+}
+
+void Progress::done(const std::string& what) {
+  ++count_;
+  if (!enabled_) return;
+  const std::string line = std::to_string(count_) + "/" + std::to_string(total_) + " " + what;
+  width_ = std::max(width_, line.size());
+  err_ << (terminal_ ? "\r" : "") << line << (terminal_ ? "" : "\n") << std::flush;
+}
+
+void Table::print(std::ostream& out) const {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows_)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (widths.size() <= i) widths.push_back(0);
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  for (const auto& row : rows_) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += row[i] + std::string(widths[i] - row[i].size() + 2, ' ');
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << line << '\n';
+  }
+}
+
+std::string short_number(double value) {
+  char buffer[64];
+  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 6);
+  return {buffer, end};
+}
+
+std::string with_error(double value, double error) {
+  if (error == 0.0 && value == 0.0) return "0";
+  if (!(error > 0.0) || !std::isfinite(error)) return short_number(value);
+  // Two digits of the error, one when it is 30 or more in the last place.
+  int digits = 1 - static_cast<int>(std::floor(std::log10(error)));
+  double last = error * std::pow(10.0, digits);
+  if (last >= 29.5) {
+    --digits;
+    last /= 10.0;
+  }
+  if (digits < 0 || digits > 15) return short_number(value) + " +- " + short_number(error);
+  return fixed(value, digits) + "(" + fixed(std::ceil(last), 0) + ")";
+}
+
+}  // namespace qksolve::app

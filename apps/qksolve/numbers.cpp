@@ -1,0 +1,92 @@
+#include "numbers.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "usage.hpp"
+
+namespace qksolve::app {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& option, std::string_view text, const std::string& allowed) {
+  throw UsageError(option + ": '" + std::string(text) + "' is not allowed, expected " + allowed);
+}
+
+}  // namespace
+
+bool Bounds::contains(double value) const {
+  return (open_low ? value > low : value >= low) && (open_high ? value < high : value <= high);
+}
+
+std::string Bounds::text() const {
+  if (std::isinf(low) && std::isinf(high)) return "any";
+  if (std::isinf(high)) return (open_low ? "> " : ">= ") + to_text(low);
+  if (std::isinf(low)) return (open_high ? "< " : "<= ") + to_text(high);
+  return std::string("in ") + (open_low ? "(" : "[") + to_text(low) + ", " + to_text(high) + (open_high ? ")" : "]");
+}
+
+double parse_real(const std::string& option, std::string_view text, const Bounds& bounds) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || !bounds.contains(value))
+    refuse(option, text, "a real number " + bounds.text());
+  return value;
+}
+
+std::int64_t parse_integer(const std::string& option, std::string_view text, std::int64_t low, std::int64_t high) {
+  const std::string allowed = high == std::numeric_limits<std::int64_t>::max()
+                                  ? "a plain decimal integer >= " + std::to_string(low)
+                                  : "a plain decimal integer from " + std::to_string(low) + " to " + std::to_string(high);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || std::to_string(value) != text || value < low ||
+      value > high)
+    refuse(option, text, allowed);
+  return value;
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> pieces;
+  for (;;) {
+    const std::size_t at = text.find(separator);
+    pieces.emplace_back(text.substr(0, at));
+    if (at == std::string_view::npos) return pieces;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::vector<double> parse_reals(const std::string& option, std::string_view text, const Bounds& bounds) {
+  std::vector<double> values;
+  for (const std::string& piece : split(text, ',')) values.push_back(parse_real(option, piece, bounds));
+  return values;
+}
+
+std::vector<double> parse_grid(const std::string& option, std::string_view text, const Bounds& bounds) {
+  if (text.find(':') == std::string_view::npos) {
+    const std::vector<double> values = parse_reals(option, text, bounds);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (std::find(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(i), values[i]) !=
+          values.begin() + static_cast<std::ptrdiff_t>(i))
+        refuse(option, text, "each value once");
+    return values;
+  }
+  const std::vector<std::string> pieces = split(text, ':');
+  if (pieces.size() != 3) refuse(option, text, "start:stop:count or a list a,b,c");
+  const double start = parse_real(option, pieces[0], bounds), stop = parse_real(option, pieces[1], bounds);
+  const std::int64_t count = parse_integer(option, pieces[2], 2, 1000000);
+  if (!(start < stop)) refuse(option, text, "start:stop:count with start < stop");
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < count; ++i)
+    values.push_back(i + 1 == count ? stop : start + (stop - start) * static_cast<double>(i) / static_cast<double>(count - 1));
+  return values;
+}
+
+std::string to_text(double value) {
+  char buffer[32];
+  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return {buffer, end};
+}
+
+}  // namespace qksolve::app

@@ -1,0 +1,32 @@
+// The options that all `phase` commands share, and what they build from them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+#include "qksolve/phase/branches.hpp"
+#include "qksolve/phase/model.hpp"
+
+namespace qksolve::app {
+
+struct PhaseArguments {
+  std::vector<double> omega{0.3};
+  double sigma = 0.5, lambda = 0.01;
+  std::vector<double> teacher_matrix{0.6, 0.4, 0.4, 0.6};
+  double tolerance = 1e-4, damping = 0.8;
+  std::int64_t max_iterations = 500;
+  std::string quadrature = "jump", response = "total", iteration = "accelerated";
+  RunArguments run;
+
+  void declare_model(Options& options);
+  void declare_solver(Options& options, const std::string& tolerance_meaning);
+  // After Options::resolve: what depends on several options. Throws UsageError.
+  void finish(const Options& options);
+
+  phase::Model model(double omega_value) const;
+  phase::Quadrature make_quadrature(const phase::Model& model) const;
+  phase::SolveOptions solve_options() const;
+};
+
+}  // namespace qksolve::app

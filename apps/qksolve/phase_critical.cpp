@@ -1,0 +1,123 @@
+// qksolve phase critical: thresholds in alpha at given omega.
+#include <memory>
+#include <ostream>
+
+#include "command.hpp"
+#include "phase_arguments.hpp"
+#include "qksolve/phase/thresholds.hpp"
+#include "usage.hpp"
+
+namespace qksolve::app {
+
+namespace {
+
+using phase::Threshold;
+using phase::ThresholdStatus;
+using results::Json;
+using results::put;
+
+struct Arguments : PhaseArguments {
+  std::vector<std::string> which{"alpha_c", "alpha_l"};
+  double alpha_low = 0.05, alpha_high = 10.0;
+
+  Arguments() { tolerance = 1e-3; }
+};
+
+Json make_record(const Threshold& t, double omega) {
+  Json record;
+  record["omega"] = omega;
+  record["which"] = t.which;
+  switch (t.status) {
+    case ThresholdStatus::converged: record["status"] = "converged"; break;
+    case ThresholdStatus::no_bracket: record["status"] = "no_bracket"; break;
+    case ThresholdStatus::failed: record["status"] = "failed"; break;
+  }
+  if (t.status != ThresholdStatus::converged) record["reason"] = t.reason;
+  put(record, "value", t.value);
+  put(record, "value_error", t.error);
+  if (!t.branch.empty()) record["branch"] = t.branch;
+  if (!t.limit.empty()) record["limit"] = t.limit;
+  put(record, "bracket_low", t.bracket_low);
+  put(record, "bracket_high", t.bracket_high);
+  put(record, "difference_low", t.difference_low);
+  put(record, "difference_high", t.difference_high);
+  return record;
+}
+
+void print_table(std::ostream& err, const std::vector<Json>& records) {
+  Table table({"omega", "which", "alpha", "status"});
+  for (const Json& r : records) {
+    std::string status = r["status"];
+    if (r.contains("branch")) status += ", on " + r["branch"].get<std::string>();
+    if (r.contains("limit")) status += ", " + r["limit"].get<std::string>() + " limit";
+    if (r.contains("reason")) status += ": " + r["reason"].get<std::string>();
+    table.add({short_number(r["omega"]), r["which"], r.contains("value") ? with_error(r["value"], r.value("value_error", 0.0)) : "-",
+               status});
+  }
+  table.print(err);
+}
+
+int run(const Arguments& arguments, const Options& options, Context& context) {
+  results::Output output(arguments.run.output, context.out);
+  results::Result result;
+  result.schema = "qksolve.phase.critical/1";
+  result.parameters = options.parameters();
+  result.provenance.argv = context.argv;
+  result.provenance.seed = static_cast<std::uint64_t>(arguments.run.seed);
+  result.provenance.threads = static_cast<int>(arguments.run.threads);
+
+  phase::ThresholdOptions thresholds;
+  thresholds.alpha_low = arguments.alpha_low;
+  thresholds.alpha_high = arguments.alpha_high;
+  thresholds.tolerance = arguments.tolerance;
+  thresholds.solve = arguments.solve_options();
+  bool all_converged = true;
+  Progress progress(context, arguments.run, arguments.omega.size());
+  for (const double omega : arguments.omega) {
+    const phase::Model model = arguments.model(omega);
+    const auto found = phase::find_thresholds(model, arguments.make_quadrature(model), thresholds, arguments.which, interrupted);
+    if (interrupted()) break;
+    for (const Threshold& t : found) {
+      result.records.push_back(make_record(t, omega));
+      all_converged = all_converged && t.status == ThresholdStatus::converged;
+    }
+    progress.done("phase critical: omega " + short_number(omega));
+  }
+  output.write(result);
+  if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.records);
+  if (interrupted()) return kInterrupted;
+  return all_converged ? kDone : kNotConverged;
+}
+
+}  // namespace
+
+void add_phase_critical(CLI::App& phase, Context& context) {
+  CLI::App* command = phase.add_subcommand("critical", "Thresholds in alpha: alpha_c, alpha_l, limits of existence and of stability");
+  auto arguments = std::make_shared<Arguments>();
+  auto options = std::make_shared<Options>(*command);
+  options->choices("which", arguments->which, phase::threshold_names(), "Thresholds to find");
+  options->text(
+      "alpha-range", "LOW:HIGH", "0.05:10", "Range of alpha that is searched",
+      [arguments](const std::string& text) {
+        const std::vector<std::string> ends = split(text, text.find(',') == std::string::npos ? ':' : ',');
+        if (ends.size() != 2) throw UsageError("--alpha-range: '" + text + "' is not allowed, expected low:high");
+        arguments->alpha_low = parse_real("--alpha-range", ends[0], kPositive);
+        arguments->alpha_high = parse_real("--alpha-range", ends[1], kPositive);
+        if (!(arguments->alpha_low < arguments->alpha_high))
+          throw UsageError("--alpha-range: '" + text + "' is not allowed, expected low:high with low < high");
+      },
+      [arguments] { return Json::array({arguments->alpha_low, arguments->alpha_high}); });
+  arguments->declare_model(*options);
+  arguments->declare_solver(*options, "Error allowed on a threshold, relative to it");
+  arguments->run.declare_presentation(*options);
+  command->footer("Example: qksolve phase critical --omega 0:0.4:5 --which alpha_c,alpha_l -o critical.json");
+  command->final_callback([arguments, options, &context] {
+    context.action = [arguments, options, &context] {
+      options->resolve();
+      arguments->finish(*options);
+      return run(*arguments, *options, context);
+    };
+  });
+}
+
+}  // namespace qksolve::app

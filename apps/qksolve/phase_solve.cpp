@@ -1,0 +1,206 @@
+// qksolve phase solve: fixed points of the state evolution at given (alpha, omega).
+#include <cmath>
+#include <memory>
+#include <ostream>
+
+#include "command.hpp"
+#include "phase_arguments.hpp"
+#include "usage.hpp"
+
+namespace qksolve::app {
+
+namespace {
+
+using phase::BranchSolution;
+using phase::Status;
+using results::Json;
+using results::put;
+
+struct Arguments : PhaseArguments {
+  std::vector<double> alpha{2.0};
+  std::string branch = "all";
+  std::vector<double> start;  // q, m, theta, V in the reporting convention; empty: the branch's own starts
+  bool trace = false;
+};
+
+std::vector<phase::Branch> branches(const std::string& name) {
+  const std::vector<phase::Branch> all{phase::kSemantic, phase::kPositional, phase::kUninformed};
+  if (name == "all") return all;
+  for (const phase::Branch& branch : all)
+    if (branch.name == name) return {branch};
+  return {};
+}
+
+// The reporting convention of the paper's tables: sigma^2 q, sigma^2 theta, sigma^2 V, m; theta and m are
+// positive, which the sign of Q allows.
+void put_overlaps(Json& record, const phase::Overlaps& o, double variance, const std::string& suffix = "") {
+  put(record, "q" + suffix, variance * o.q(0, 0));
+  put(record, "m" + suffix, std::abs(o.m(0, 0)));
+  put(record, "theta" + suffix, variance * std::abs(o.theta(0, 0)));
+  put(record, "V" + suffix, variance * o.V(0, 0));
+}
+
+Json make_record(const BranchSolution& s, double omega, double variance, double baseline,
+                 const std::optional<bool>& global_minimum) {
+  Json record;
+  record["alpha"] = s.alpha;
+  record["omega"] = omega;
+  record["branch"] = s.branch.name;
+  record["status"] = phase::status_name(s.status);
+  if (s.status != Status::converged) record["reason"] = s.reason;
+  if (s.status == Status::branch_changed) {
+    record["branch_found"] = s.branch_found;
+    put(record, "gen_error_linear", baseline);
+    record["map_evaluations"] = s.map_evaluations;
+    return record;
+  }
+  const phase::Estimate& e = s.estimate;
+  if (e.overlaps.q.size() > 0) {
+    put_overlaps(record, e.overlaps, variance);
+    if (s.has_errors) put_overlaps(record, e.overlaps_error, variance, "_error");
+    put(record, "train_loss", e.train_loss);
+    if (s.has_errors) put(record, "train_loss_error", e.train_loss_error);
+    put(record, "gen_error", e.generalization_error);
+    if (s.has_errors) put(record, "gen_error_error", e.generalization_error_error);
+  }
+  put(record, "gen_error_linear", baseline);
+  put(record, "residual", s.residual);
+  record["map_evaluations"] = s.map_evaluations;
+  if (s.has_jump_mass) put(record, "jump_mass", s.jump_mass);
+  if (global_minimum) record["global_minimum"] = *global_minimum;
+  put(record, "jacobian_spectral_radius", s.spectral_radius);
+  if (s.growth_theta) record["stable_theta"] = *s.growth_theta < 1.0;
+  if (s.growth_m) record["stable_m"] = *s.growth_m < 1.0;
+  return record;
+}
+
+void add_trace(std::vector<Json>& trace, const BranchSolution& s, double omega, double variance) {
+  for (const phase::TraceStep& step : s.trace) {
+    Json row;
+    row["alpha"] = s.alpha;
+    row["omega"] = omega;
+    row["branch"] = s.branch.name;
+    row["level"] = step.level;
+    row["map_evaluations"] = step.evaluations;
+    put(row, "residual", step.residual);
+    put_overlaps(row, step.overlaps, variance);
+    trace.push_back(row);
+  }
+}
+
+void print_table(std::ostream& err, const std::vector<Json>& records) {
+  Table table({"alpha", "omega", "branch", "q", "m", "theta", "V", "train_loss", "gen_error", "status"});
+  for (const Json& r : records) {
+    std::vector<std::string> row{short_number(r["alpha"]), short_number(r["omega"]), r["branch"]};
+    for (const std::string key : {"q", "m", "theta", "V", "train_loss", "gen_error"})
+      row.push_back(r.contains(key) ? with_error(r[key], r.value(key + "_error", 0.0)) : "-");
+    std::string status = r["status"];
+    if (r.contains("branch_found")) status += " to " + r["branch_found"].get<std::string>();
+    if (r.value("global_minimum", false)) status += ", global minimum";
+    row.push_back(status);
+    table.add(row);
+  }
+  table.print(err);
+  err << "linear baseline, gen_error: " << short_number(records.front()["gen_error_linear"])
+      << "   (overlaps: q = sigma^2 |Q|^2/d, theta = sigma^2 Q.Q*/d, m = Q.e/sqrt(d), V in units 1/sigma^2)\n";
+}
+
+phase::Overlaps start_overlaps(const std::vector<double>& start, double sigma) {
+  const double variance = sigma * sigma;
+  phase::Overlaps o;
+  o.q = Eigen::MatrixXd::Constant(1, 1, start[0] / variance);
+  o.m = Eigen::MatrixXd::Constant(1, 1, start[1]);
+  o.theta = Eigen::MatrixXd::Constant(1, 1, start[2] / variance);
+  o.V = Eigen::MatrixXd::Constant(1, 1, start[3] / variance);
+  return o;
+}
+
+int run(const Arguments& arguments, const Options& options, Context& context) {
+  results::Output output(arguments.run.output, context.out);
+  results::Result result;
+  result.schema = "qksolve.phase.solve/1";
+  result.parameters = options.parameters();
+  result.provenance.argv = context.argv;
+  result.provenance.seed = static_cast<std::uint64_t>(arguments.run.seed);
+  result.provenance.threads = static_cast<int>(arguments.run.threads);
+  if (arguments.trace) result.trace.emplace();
+
+  const double variance = arguments.sigma * arguments.sigma;
+  const std::vector<phase::Branch> wanted = branches(arguments.branch);
+  std::optional<phase::Overlaps> start;
+  if (!arguments.start.empty()) start = start_overlaps(arguments.start, arguments.sigma);
+
+  phase::SolveOptions solve = arguments.solve_options();
+  solve.trace = arguments.trace;
+  bool all_converged = true;
+  Progress progress(context, arguments.run, arguments.omega.size() * arguments.alpha.size() * wanted.size());
+  for (const double omega : arguments.omega) {
+    const phase::Model model = arguments.model(omega);
+    phase::BranchSolver solver(model, arguments.make_quadrature(model), solve);
+    solver.set_interrupt(interrupted);
+    for (const double alpha : arguments.alpha) {
+      std::vector<BranchSolution> solutions;
+      for (const phase::Branch& branch : wanted) {
+        if (interrupted()) break;
+        solutions.push_back(solver.solve(alpha, branch, start));
+        progress.done("phase solve: alpha " + short_number(alpha) + ", omega " + short_number(omega) + ", " + branch.name);
+      }
+      if (interrupted()) break;
+      // Which branch is the global minimum can be told only when every branch is either there or known not to be.
+      bool complete = wanted.size() > 1;
+      for (const BranchSolution& s : solutions) {
+        const bool absent = s.status == Status::branch_changed;
+        complete = complete && (s.status == Status::converged || absent);
+        all_converged = all_converged && (s.status == Status::converged || (absent && arguments.branch == "all"));
+      }
+      const auto best = complete ? phase::global_minimum(solutions) : std::nullopt;
+      for (std::size_t i = 0; i < solutions.size(); ++i) {
+        std::optional<bool> is_best;
+        if (best && solutions[i].status == Status::converged) is_best = *best == i;
+        result.records.push_back(make_record(solutions[i], omega, variance, solver.quadrature().linear_baseline, is_best));
+        if (result.trace) add_trace(*result.trace, solutions[i], omega, variance);
+      }
+    }
+  }
+  output.write(result);
+  if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.records);
+  if (interrupted()) return kInterrupted;
+  return all_converged ? kDone : kNotConverged;
+}
+
+}  // namespace
+
+void add_phase_solve(CLI::App& phase, Context& context) {
+  CLI::App* command = phase.add_subcommand("solve", "Fixed points of the state evolution: overlaps, losses, error bars, stability");
+  auto arguments = std::make_shared<Arguments>();
+  auto options = std::make_shared<Options>(*command);
+  options->grid("alpha", arguments->alpha, kPositive, "Samples per dimension");
+  arguments->declare_model(*options);
+  options->choice("branch", arguments->branch, {"semantic", "positional", "uninformed", "all"}, "Branch of fixed points");
+  arguments->declare_solver(*options, "Relative error allowed on every printed quantity");
+  options->text(
+      "start", "q,m,theta,V", "", "Starting point in the units of the table",
+      [arguments](const std::string& text) {
+        const std::vector<double> values = parse_reals("--start", text, {});
+        if (values.size() != 4 || !(values[0] > 0) || !(values[3] > 0))
+          throw UsageError("--start: '" + text + "' is not allowed, expected q,m,theta,V with q > 0 and V > 0");
+        arguments->start = values;
+      },
+      [arguments] { return arguments->start.empty() ? Json() : Json(arguments->start); });
+  options->flag("trace", arguments->trace, "Add the iteration history to the result");
+  arguments->run.declare_presentation(*options);
+  command->footer("Example: qksolve phase solve --alpha 0.5:3:6 --omega 0.3 --tolerance 1e-5 -o branches.json");
+  command->final_callback([arguments, options, &context] {
+    context.action = [arguments, options, &context] {
+      options->resolve();
+      arguments->finish(*options);
+      const std::vector<double>& s = arguments->start;
+      if (!s.empty() && !(s[0] - s[2] * s[2] / (arguments->sigma * arguments->sigma) > 0))
+        throw UsageError("--start: q - theta^2/sigma^2 = " + to_text(s[0] - s[2] * s[2] / (arguments->sigma * arguments->sigma)) +
+                         " is not allowed, expected > 0");
+      return run(*arguments, *options, context);
+    };
+  });
+}
+
+}  // namespace qksolve::app

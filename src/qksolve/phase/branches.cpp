@@ -1,0 +1,439 @@
+#include "qksolve/phase/branches.hpp"
+
+#include <Eigen/Eigenvalues>
+#include <Eigen/LU>
+#include <algorithm>
+#include <cmath>
+
+namespace qksolve::phase {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+std::string status_name(Status status) {
+  switch (status) {
+    case Status::converged: return "converged";
+    case Status::iteration_limit: return "iteration_limit";
+    case Status::branch_changed: return "branch_changed";
+    case Status::non_finite: return "non_finite";
+    case Status::failed: break;
+  }
+  return "failed";
+}
+
+namespace {
+
+// Below this cosine between student and teacher (or encodings) an overlap counts as vanished.
+constexpr double kVanished = 1e-3;
+
+// The free components of the overlaps on a branch as one vector: upper triangles of q and V, then theta, then m.
+class Coordinates {
+ public:
+  Coordinates(const Model& model, const Branch& branch) : branch_(branch) {
+    zero_.q = zero_.V = MatrixXd::Zero(model.rank, model.rank);
+    zero_.theta = MatrixXd::Zero(model.rank, model.teacher_rank);
+    zero_.m = MatrixXd::Zero(model.rank, model.directions());
+  }
+
+  VectorXd pack(const Overlaps& o) const {
+    std::vector<double> x;
+    visit(o, [&x](double value) { x.push_back(value); });
+    return Eigen::Map<VectorXd>(x.data(), static_cast<Eigen::Index>(x.size()));
+  }
+
+  Overlaps unpack(const VectorXd& x) const {
+    Overlaps o = zero_;
+    Eigen::Index next = 0;
+    visit(o, [&](double& value) { value = x[next++]; });
+    o.q = MatrixXd(o.q.selfadjointView<Eigen::Upper>());
+    o.V = MatrixXd(o.V.selfadjointView<Eigen::Upper>());
+    return o;
+  }
+
+  // Residuals count relative to the value, those of theta and m at least relative to sqrt(q) kVanished.
+  VectorXd scale(const VectorXd& x) const {
+    Overlaps o = unpack(x);
+    const double floor = kVanished * std::sqrt(std::abs(o.q.trace()));
+    o.q = o.q.cwiseAbs();
+    o.V = o.V.cwiseAbs();
+    o.theta = o.theta.cwiseAbs().cwiseMax(floor);
+    o.m = o.m.cwiseAbs().cwiseMax(floor);
+    return pack(o).cwiseMax(1e-300);
+  }
+
+ private:
+  template <class O, class Visitor>
+  void visit(O& o, Visitor&& visitor) const {
+    for (auto* symmetric : {&o.q, &o.V})
+      for (Eigen::Index j = 0; j < symmetric->cols(); ++j)
+        for (Eigen::Index i = 0; i <= j; ++i) visitor((*symmetric)(i, j));
+    if (branch_.theta)
+      for (Eigen::Index i = 0; i < o.theta.size(); ++i) visitor(o.theta.data()[i]);
+    if (branch_.m)
+      for (Eigen::Index i = 0; i < o.m.size(); ++i) visitor(o.m.data()[i]);
+  }
+
+  Branch branch_;
+  Overlaps zero_;
+};
+
+struct Start {
+  double q, theta, m, v_lambda;  // v_lambda = lambda V
+};
+
+// Informed starts of a branch, tried in turn. They lie well inside the basins at the paper's parameters.
+std::vector<Overlaps> default_starts(const Model& model, const Branch& branch) {
+  std::vector<Overlaps> starts;
+  for (const Start& s : {Start{0.45, 0.6, 0.25, 0.5}, Start{1.0, 0.95, 0.5, 0.1}, Start{0.2, 0.4, 0.15, 0.02}}) {
+    Overlaps o;
+    const double q = branch.theta ? s.q : 0.2 + 0.25 * (s.q - 0.2);
+    o.q = q * MatrixXd::Identity(model.rank, model.rank);
+    o.V = s.v_lambda / model.lambda * MatrixXd::Identity(model.rank, model.rank);
+    o.theta = MatrixXd::Zero(model.rank, model.teacher_rank);
+    o.m = MatrixXd::Zero(model.rank, model.directions());
+    if (branch.theta) o.theta.diagonal().setConstant(s.theta);
+    if (branch.m) o.m.col(0)[0] = s.m;
+    starts.push_back(o);
+  }
+  return starts;
+}
+
+double largest(const MatrixXd& m) { return m.size() == 0 ? 0.0 : m.cwiseAbs().maxCoeff(); }
+
+// The branch whose non-vanishing overlaps these are.
+Branch identify(const Overlaps& o) {
+  const double norm = std::sqrt(o.q.trace());
+  const bool theta = largest(o.theta) > kVanished * norm, m = largest(o.m) > kVanished * norm;
+  if (theta) return m ? kMixed : kSemantic;
+  return m ? kPositional : kUninformed;
+}
+
+}  // namespace
+
+// One solve: the state that its stages share.
+class BranchRun {
+ public:
+  BranchRun(const BranchSolver& solver, double alpha, const Branch& branch)
+      : solver_(solver), options_(solver.options_), coordinates_(solver.model_, branch) {
+    solution_.branch = branch;
+    solution_.alpha = alpha;
+  }
+
+  BranchSolution run(const std::vector<Overlaps>& starts) {
+    if (find(starts)) refine();
+    if (options_.stability && solution_.status != Status::branch_changed && solution_.status != Status::non_finite &&
+        solution_.residual <= 10.0 * options_.tolerance)
+      stability();
+    return solution_;
+  }
+
+ private:
+  bool interrupted() const { return solver_.interrupted_ && solver_.interrupted_(); }
+
+  // F on the branch at one level of the quadrature; replicate -1: the mean over all of them.
+  bool evaluate(const Coordinates& coordinates, const VectorXd& x, int level, int replicate, VectorXd& fx) {
+    const Overlaps o = coordinates.unpack(x);
+    if (!admissible(o) || o.q.trace() > largest_norm() || interrupted()) return false;
+    ++solution_.map_evaluations;
+    moments_ = expectation(o, level, replicate);
+    const auto next = update(solver_.model_, solution_.alpha, o, moments_, options_.response);
+    if (!next) return false;
+    fx = coordinates.pack(*next);
+    return fx.allFinite();
+  }
+
+  // A minimiser has a lower risk than Q = 0, which bounds its norm; the factor leaves room for other fixed points.
+  double largest_norm() const {
+    const Model& model = solver_.model_;
+    const double sigma = model.sigma.maxCoeff();
+    return 4.0 * solution_.alpha * sigma * sigma * (model.tokens - 1) / model.lambda + 2.0 * model.rank;
+  }
+
+  Moments expectation(const Overlaps& o, int level, int replicate) const {
+    const Quadrature& quadrature = solver_.quadrature_;
+    if (replicate >= 0) return quadrature.evaluate(o, level, replicate);
+    Moments mean = quadrature.evaluate(o, level, 0);
+    for (int k = 1; k < quadrature.replicates; ++k) mean += quadrature.evaluate(o, level, k);
+    mean *= 1.0 / quadrature.replicates;
+    return mean;
+  }
+
+  numerics::Map map_at(int level, int replicate) {
+    return [this, level, replicate](const VectorXd& x, VectorXd& fx) {
+      return evaluate(coordinates_, x, level, replicate, fx);
+    };
+  }
+
+  numerics::FixedPointResult solve_at(int level, int replicate, const VectorXd& start, double damping) {
+    numerics::FixedPointOptions options;
+    options.method = options_.method;
+    options.damping = damping;
+    options.tolerance = residual_tolerance();
+    options.max_evaluations = options_.max_iterations;
+    auto observe = [this, level](const numerics::FixedPointStep& step) {
+      if (options_.trace)
+        solution_.trace.push_back({level, step.evaluations, step.residual, coordinates_.unpack(step.x)});
+    };
+    auto scale = [this](const VectorXd& x) { return coordinates_.scale(x); };
+    return numerics::solve_fixed_point(map_at(level, replicate), scale, start, options, observe);
+  }
+
+  // Small enough that even an eigenvalue of .99 of the map leaves an error below the tolerance.
+  double residual_tolerance() const { return 1e-3 * options_.tolerance; }
+
+  // Finds the branch on the coarsest rule on which it can be found. False: the status says why not.
+  bool find(const std::vector<Overlaps>& starts) {
+    const bool plain = options_.method == numerics::FixedPointMethod::damped;
+    const int finest = std::min(2, solver_.quadrature_.levels - 1);
+    for (const int level : options_.level ? std::vector<int>{*options_.level} : std::vector<int>{0, finest}) {
+      for (const Overlaps& start : starts) {
+        {
+          numerics::FixedPointResult result = solve_at(level, -1, coordinates_.pack(start), options_.damping);
+          x_ = result.x;
+          solution_.residual = result.residual;
+          solution_.level = level;
+          jacobian_ = result.jacobian;
+          if (interrupted()) return fail(Status::iteration_limit, "interrupted");
+          if (result.status == numerics::FixedPointStatus::converged) {
+            const Branch found = identify(coordinates_.unpack(x_));
+            if (found == solution_.branch) return true;
+            solution_.status = Status::branch_changed;
+            solution_.branch_found = found.name;
+            solution_.reason = "the iteration ended on another branch";
+            break;
+          }
+          if (result.status == numerics::FixedPointStatus::non_finite)
+            fail(Status::non_finite, "the map cannot be evaluated near the start");
+          else
+            fail(Status::iteration_limit, "the residual is above the tolerance after the allowed map evaluations");
+          if (plain || result.evaluations < 20) return report_unrefined();
+        }
+      }
+    }
+    return solution_.status == Status::branch_changed ? false : report_unrefined();
+  }
+
+  bool fail(Status status, const std::string& reason) {
+    solution_.status = status;
+    solution_.reason = reason;
+    return false;
+  }
+
+  // The point reached without convergence, without errors.
+  bool report_unrefined() {
+    VectorXd fx;
+    if (std::isfinite(solution_.residual) && evaluate(coordinates_, x_, solution_.level, -1, fx))
+      solution_.estimate = estimate_at(x_);
+    return false;
+  }
+
+  // All reported values at x, from the moments of the last evaluation there.
+  Estimate estimate_at(const VectorXd& x) {
+    Estimate e;
+    e.overlaps = coordinates_.unpack(x);
+    e.train_loss = training_loss(solver_.model_, solution_.alpha, e.overlaps, moments_);
+    e.envelope = expected_envelope(e.overlaps, moments_);
+    double error = 0;
+    e.generalization_error =
+        solver_.quadrature_.generalization_error(e.overlaps, 0.02 * options_.tolerance, error);
+    test_error_ = error;
+    solution_.jump_mass = moments_.jump_mass;
+    solution_.has_jump_mass = solver_.quadrature_.replicates == 1;
+    return e;
+  }
+
+  VectorXd as_vector(const Estimate& e) const {
+    VectorXd x = coordinates_.pack(e.overlaps), all(x.size() + 3);
+    all << x, e.train_loss, e.generalization_error, e.envelope;
+    return all;
+  }
+
+  void set_errors(const VectorXd& errors) {
+    Estimate& e = solution_.estimate;
+    const Eigen::Index n = errors.size() - 3;
+    e.overlaps_error = coordinates_.unpack(errors.head(n));
+    e.train_loss_error = errors[n];
+    e.generalization_error_error = errors[n + 1];
+    e.envelope_error = errors[n + 2];
+    solution_.has_errors = true;
+  }
+
+  // Solves x = F(x) at (level, replicate) from x_ with the known Jacobian, or from scratch where that fails.
+  bool correct(int level, int replicate, VectorXd& x) {
+    const Eigen::Index n = x.size();
+    if (options_.method == numerics::FixedPointMethod::accelerated && jacobian_.size() > 0) {
+      const auto system = (MatrixXd::Identity(n, n) - jacobian_).partialPivLu();
+      VectorXd trial = x, fx(n);
+      double last = HUGE_VAL;
+      for (int iteration = 0; iteration < 12; ++iteration) {
+        if (!evaluate(coordinates_, trial, level, replicate, fx)) break;
+        const double norm = numerics::residual_norm(fx - trial, coordinates_.scale(trial));
+        if (options_.trace)
+          solution_.trace.push_back({level, solution_.map_evaluations, norm, coordinates_.unpack(trial)});
+        if (norm <= residual_tolerance()) {
+          x = trial;
+          solution_.residual = norm;
+          return true;
+        }
+        if (norm > 0.7 * last) break;
+        last = norm;
+        trial += system.solve(fx - trial);
+      }
+    }
+    numerics::FixedPointResult result = solve_at(level, replicate, x, options_.damping);
+    if (result.jacobian.size() > 0) jacobian_ = result.jacobian;
+    x = result.x;
+    solution_.residual = result.residual;
+    if (interrupted()) return fail(Status::iteration_limit, "interrupted");
+    if (result.status != numerics::FixedPointStatus::converged)
+      return fail(Status::iteration_limit, "the residual is above the tolerance on a finer rule");
+    VectorXd fx(n);
+    return evaluate(coordinates_, x, level, replicate, fx) || fail(Status::non_finite, "the map left its domain");
+  }
+
+  void refine() {
+    if (options_.level) {
+      VectorXd fx;
+      if (!evaluate(coordinates_, x_, *options_.level, -1, fx)) return void(fail(Status::non_finite, "interrupted"));
+      solution_.estimate = estimate_at(x_);
+      solution_.status = Status::converged;
+    } else if (solver_.quadrature_.replicates == 1)
+      refine_levels();
+    else
+      refine_replicates();
+    if (solution_.status != Status::converged) return;
+    const Branch found = identify(solution_.estimate.overlaps);
+    if (found == solution_.branch) return;
+    solution_.branch_found = found.name;
+    fail(Status::branch_changed, "the branch vanishes on a finer rule");
+  }
+
+  bool accurate(const VectorXd& values, const VectorXd& errors) const {
+    return (errors.array() <= options_.tolerance * values.array().abs()).all() &&
+           solution_.residual <= options_.tolerance;
+  }
+
+  // Deterministic rules: the change from level to level bounds the error of the finer one.
+  void refine_levels() {
+    VectorXd last, last_change;
+    for (int level = solution_.level; level < solver_.quadrature_.levels; ++level) {
+      if (!correct(level, 0, x_)) return;
+      solution_.level = level;
+      solution_.estimate = estimate_at(x_);
+      const VectorXd values = as_vector(solution_.estimate);
+      if (last.size() > 0) {
+        const VectorXd change = (values - last).cwiseAbs();
+        VectorXd errors = change;
+        if (last_change.size() > 0) errors = errors.cwiseMax(0.25 * last_change);
+        errors[errors.size() - 2] += test_error_;
+        set_errors(errors);
+        if (last_change.size() > 0 && accurate(values, errors)) {
+          solution_.status = Status::converged;
+          solution_.reason.clear();
+          return;
+        }
+        last_change = change;
+      }
+      last = values;
+    }
+    fail(Status::failed, "the estimated error is above the tolerance on the finest rule");
+  }
+
+  // Randomised rules: one fixed point for each replicate, mean and three standard errors over them.
+  void refine_replicates() {
+    const int replicates = solver_.quadrature_.replicates;
+    for (int level = solution_.level; level < solver_.quadrature_.levels; ++level) {
+      std::vector<VectorXd> values;
+      double residual = 0;
+      for (int k = 0; k < replicates; ++k) {
+        VectorXd x = x_;
+        if (!correct(level, k, x)) return;
+        residual = std::max(residual, solution_.residual);
+        values.push_back(as_vector(estimate_at(x)));
+      }
+      solution_.residual = residual;
+      solution_.level = level;
+      VectorXd mean = VectorXd::Zero(values[0].size()), square = mean;
+      for (const VectorXd& v : values) mean += v / replicates;
+      for (const VectorXd& v : values) square += (v - mean).cwiseAbs2() / (replicates * (replicates - 1.0));
+      const VectorXd errors = 3.0 * square.cwiseSqrt();
+      const Eigen::Index n = mean.size() - 3;
+      x_ = mean.head(n);
+      solution_.estimate.overlaps = coordinates_.unpack(x_);
+      solution_.estimate.train_loss = mean[n];
+      solution_.estimate.generalization_error = mean[n + 1];
+      solution_.estimate.envelope = mean[n + 2];
+      set_errors(errors);
+      if (accurate(mean, errors)) {
+        solution_.status = Status::converged;
+        solution_.reason.clear();
+        return;
+      }
+    }
+    fail(Status::failed, "the spread over replicates is above the tolerance on the finest rule");
+  }
+
+  // Eigenvalues of the Jacobian with all overlaps free, and by the sectors that the signs of theta and m separate.
+  void stability() {
+    const Coordinates all(solver_.model_, kMixed);
+    const VectorXd x = all.pack(coordinates_.unpack(x_));
+    const int level = options_.level.value_or(std::min(1, solver_.quadrature_.levels - 1));
+    const numerics::Map map = [&](const VectorXd& at, VectorXd& fx) { return evaluate(all, at, level, -1, fx); };
+    VectorXd scale = all.scale(x);
+    // A derivative in an overlap that is switched off needs a step that is not lost in the quadrature's error.
+    const Eigen::Index first = scale.size() - solver_.model_.rank * (solver_.model_.teacher_rank + solver_.model_.directions());
+    const double norm = std::sqrt(std::abs(solution_.estimate.overlaps.q.trace()));
+    for (Eigen::Index i = first; i < scale.size(); ++i) scale[i] = std::max(scale[i], norm);
+    const MatrixXd j = numerics::jacobian(map, x, scale, 2e-3);
+    if (j.size() == 0 || !j.allFinite()) return;
+
+    solution_.spectral_radius = Eigen::EigenSolver<MatrixXd>(j, false).eigenvalues().cwiseAbs().maxCoeff();
+    const Eigen::Index thetas = solver_.model_.rank * solver_.model_.teacher_rank;
+    auto growth = [&](bool with_theta, bool with_m, bool with_rest) {
+      std::vector<Eigen::Index> kept;
+      for (Eigen::Index i = 0; i < j.rows(); ++i) {
+        const bool is_theta = i >= first && i < first + thetas, is_m = i >= first + thetas;
+        if (is_theta ? with_theta : is_m ? with_m : with_rest) kept.push_back(i);
+      }
+      return Eigen::EigenSolver<MatrixXd>(MatrixXd(j(kept, kept)), false).eigenvalues().real().maxCoeff();
+    };
+    const Branch& b = solution_.branch;
+    solution_.growth_theta = growth(true, b.theta && b.m, b.theta);
+    solution_.growth_m = growth(b.theta && b.m, true, b.m);
+  }
+
+  const BranchSolver& solver_;
+  const SolveOptions& options_;
+  Coordinates coordinates_;
+  BranchSolution solution_;
+  VectorXd x_;
+  MatrixXd jacobian_;
+  Moments moments_;
+  double test_error_ = 0;
+};
+
+BranchSolver::BranchSolver(Model model, Quadrature quadrature, SolveOptions options)
+    : model_(std::move(model)), quadrature_(std::move(quadrature)), options_(options) {}
+
+BranchSolution BranchSolver::solve(double alpha, const Branch& branch, const std::optional<Overlaps>& start) const {
+  BranchRun run(*this, alpha, branch);
+  return run.run(start ? std::vector<Overlaps>{*start} : default_starts(model_, branch));
+}
+
+std::optional<std::size_t> global_minimum(const std::vector<BranchSolution>& solutions) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < solutions.size(); ++i) {
+    const BranchSolution& s = solutions[i];
+    if (s.status != Status::converged) continue;
+    if (!best || s.estimate.train_loss < solutions[*best].estimate.train_loss) best = i;
+  }
+  if (!best) return std::nullopt;
+  for (std::size_t i = 0; i < solutions.size(); ++i) {
+    const Estimate &a = solutions[i].estimate, &b = solutions[*best].estimate;
+    if (i == *best || solutions[i].status != Status::converged) continue;
+    if (a.train_loss - b.train_loss <= a.train_loss_error + b.train_loss_error) return std::nullopt;
+  }
+  return best;
+}
+
+}  // namespace qksolve::phase
