@@ -20,7 +20,8 @@ void on_signal(int) { g_interrupted = 1; }
 
 std::string fixed(double value, int digits) {
   char buffer[400];
-  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, digits);
+  const auto [end, error] =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, digits);
   return {buffer, end};
 }
 
@@ -84,7 +85,8 @@ void Table::print(std::ostream& out) const {
 
 std::string short_number(double value) {
   char buffer[64];
-  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 6);
+  const auto [end, error] =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 6);
   return {buffer, end};
 }
 

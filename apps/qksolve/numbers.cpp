@@ -24,25 +24,29 @@ std::string Bounds::text() const {
   if (std::isinf(low) && std::isinf(high)) return "any";
   if (std::isinf(high)) return (open_low ? "> " : ">= ") + to_text(low);
   if (std::isinf(low)) return (open_high ? "< " : "<= ") + to_text(high);
-  return std::string("in ") + (open_low ? "(" : "[") + to_text(low) + ", " + to_text(high) + (open_high ? ")" : "]");
+  return std::string("in ") + (open_low ? "(" : "[") + to_text(low) + ", " + to_text(high) +
+         (open_high ? ")" : "]");
 }
 
 double parse_real(const std::string& option, std::string_view text, const Bounds& bounds) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || !bounds.contains(value))
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) ||
+      !bounds.contains(value))
     refuse(option, text, "a real number " + bounds.text());
   return value;
 }
 
-std::int64_t parse_integer(const std::string& option, std::string_view text, std::int64_t low, std::int64_t high) {
-  const std::string allowed = high == std::numeric_limits<std::int64_t>::max()
-                                  ? "a plain decimal integer >= " + std::to_string(low)
-                                  : "a plain decimal integer from " + std::to_string(low) + " to " + std::to_string(high);
+std::int64_t parse_integer(const std::string& option, std::string_view text, std::int64_t low,
+                           std::int64_t high) {
+  const std::string allowed =
+      high == std::numeric_limits<std::int64_t>::max()
+          ? "a plain decimal integer >= " + std::to_string(low)
+          : "a plain decimal integer from " + std::to_string(low) + " to " + std::to_string(high);
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || std::to_string(value) != text || value < low ||
-      value > high)
+  if (error != std::errc() || end != text.data() + text.size() || std::to_string(value) != text ||
+      value < low || value > high)
     refuse(option, text, allowed);
   return value;
 }
@@ -79,7 +83,9 @@ std::vector<double> parse_grid(const std::string& option, std::string_view text,
   if (!(start < stop)) refuse(option, text, "start:stop:count with start < stop");
   std::vector<double> values;
   for (std::int64_t i = 0; i < count; ++i)
-    values.push_back(i + 1 == count ? stop : start + (stop - start) * static_cast<double>(i) / static_cast<double>(count - 1));
+    values.push_back(i + 1 == count
+                         ? stop
+                         : start + (stop - start) * static_cast<double>(i) / static_cast<double>(count - 1));
   return values;
 }
 

@@ -26,7 +26,8 @@ inline constexpr Bounds kPositive{0.0, std::numeric_limits<double>::infinity(), 
 double parse_real(const std::string& option, std::string_view text, const Bounds& bounds);
 
 // A plain decimal integer without leading zeros, exponent or sign other than '-'.
-std::int64_t parse_integer(const std::string& option, std::string_view text, std::int64_t low, std::int64_t high);
+std::int64_t parse_integer(const std::string& option, std::string_view text, std::int64_t low,
+                           std::int64_t high);
 
 // `a,b,c` or `start:stop:count` (both ends included, count >= 2, start < stop). No value twice.
 std::vector<double> parse_grid(const std::string& option, std::string_view text, const Bounds& bounds);

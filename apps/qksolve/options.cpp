@@ -30,7 +30,8 @@ std::string join(const std::vector<std::string>& words, const std::string& separ
   return join(words, separator, [](const std::string& w) { return w; });
 }
 
-void require_word(const std::string& option, const std::string& word, const std::vector<std::string>& allowed) {
+void require_word(const std::string& option, const std::string& word,
+                  const std::vector<std::string>& allowed) {
   if (std::find(allowed.begin(), allowed.end(), word) == allowed.end())
     throw UsageError(option + ": '" + word + "' is not allowed, expected " +
                      (allowed.size() == 1 ? allowed[0] : "one of " + join(allowed, ", ")));
@@ -76,14 +77,16 @@ Settings result_settings(const std::string& path, const std::string& text, const
   } catch (const Json::parse_error&) {
     throw UsageError(path + ": not valid JSON (truncated?)");
   }
-  if (!json.is_object() || !json.contains("schema") || !json["schema"].is_string() || !json.contains("parameters") ||
-      !json["parameters"].is_object())
+  if (!json.is_object() || !json.contains("schema") || !json["schema"].is_string() ||
+      !json.contains("parameters") || !json["parameters"].is_object())
     throw UsageError(path + ": not a result file, expected the keys 'schema' and 'parameters'");
   const std::string schema = json["schema"];
   if (schema.rfind(schema_prefix, 0) != 0)
-    throw UsageError(path + ": schema '" + schema + "' is the result of another command, expected " + schema_prefix + "*");
+    throw UsageError(path + ": schema '" + schema + "' is the result of another command, expected " +
+                     schema_prefix + "*");
   Settings settings;
-  for (const auto& [key, value] : json["parameters"].items()) settings.emplace_back(key, option_text(path, key, value));
+  for (const auto& [key, value] : json["parameters"].items())
+    settings.emplace_back(key, option_text(path, key, value));
   return settings;
 }
 
@@ -99,7 +102,8 @@ Settings toml_settings(const std::string& path, const std::string& text) {
   for (const CLI::ConfigItem& item : items) {
     if (item.name == "++" || item.name == "--") continue;  // CLI11's marks of a section's begin and end
     if (!item.parents.empty())
-      throw UsageError(path + ": section [" + join(item.parents, ".") + "] is not known, options stand at the top level");
+      throw UsageError(path + ": section [" + join(item.parents, ".") +
+                       "] is not known, options stand at the top level");
     settings.emplace_back(item.name, join(item.inputs, ","));
   }
   return settings;
@@ -108,11 +112,14 @@ Settings toml_settings(const std::string& path, const std::string& text) {
 }  // namespace
 
 Options::Options(CLI::App& command) : command_(command) {
-  command_.add_option("--config", config_, "Read options from a TOML file, or from the parameters of a result file")
+  command_
+      .add_option("--config", config_,
+                  "Read options from a TOML file, or from the parameters of a result file")
       ->type_name("FILE");
 }
 
-Options::Record& Options::add(const std::string& name, const std::string& placeholder, const std::string& help) {
+Options::Record& Options::add(const std::string& name, const std::string& placeholder,
+                              const std::string& help) {
   records_.push_back(std::make_unique<Record>());
   Record& record = *records_.back();
   record.name = name;
@@ -122,9 +129,12 @@ Options::Record& Options::add(const std::string& name, const std::string& placeh
   return record;
 }
 
-void Options::real(const std::string& name, double& target, const Bounds& bounds, const std::string& meaning) {
+void Options::real(const std::string& name, double& target, const Bounds& bounds,
+                   const std::string& meaning) {
   Record& record = add(name, "REAL", meaning + " (default " + to_text(target) + ", " + bounds.text() + ")");
-  record.parse = [name, &target, bounds](const std::string& t) { target = parse_real("--" + name, t, bounds); };
+  record.parse = [name, &target, bounds](const std::string& t) {
+    target = parse_real("--" + name, t, bounds);
+  };
   record.value = [&target] { return Json(target); };
 }
 
@@ -138,19 +148,25 @@ void Options::integer(const std::string& name, std::int64_t& target, std::int64_
   record.value = [&target] { return Json(target); };
 }
 
-void Options::grid(const std::string& name, std::vector<double>& target, const Bounds& bounds, const std::string& meaning) {
-  Record& record = add(name, "LIST|GRID",
-                       meaning + ": a,b,c or start:stop:count (default " + join(target) + ", each " + bounds.text() + ")");
-  record.parse = [name, &target, bounds](const std::string& t) { target = parse_grid("--" + name, t, bounds); };
+void Options::grid(const std::string& name, std::vector<double>& target, const Bounds& bounds,
+                   const std::string& meaning) {
+  Record& record =
+      add(name, "LIST|GRID",
+          meaning + ": a,b,c or start:stop:count (default " + join(target) + ", each " + bounds.text() + ")");
+  record.parse = [name, &target, bounds](const std::string& t) {
+    target = parse_grid("--" + name, t, bounds);
+  };
   record.value = [&target] { return Json(target); };
 }
 
-void Options::reals(const std::string& name, std::vector<double>& target, const Bounds& bounds, const std::string& meaning) {
+void Options::reals(const std::string& name, std::vector<double>& target, const Bounds& bounds,
+                    const std::string& meaning) {
   Record& record = add(name, "LIST", meaning + " (default " + join(target) + ", each " + bounds.text() + ")");
   record.parse = [name, &target, bounds, count = target.size()](const std::string& t) {
     target = parse_reals("--" + name, t, bounds);
     if (target.size() != count)
-      throw UsageError("--" + name + ": '" + t + "' is not allowed, expected " + std::to_string(count) + " values");
+      throw UsageError("--" + name + ": '" + t + "' is not allowed, expected " + std::to_string(count) +
+                       " values");
   };
   record.value = [&target] { return Json(target); };
 }
@@ -165,9 +181,10 @@ void Options::choice(const std::string& name, std::string& target, std::vector<s
   record.value = [&target] { return Json(target); };
 }
 
-void Options::choices(const std::string& name, std::vector<std::string>& target, std::vector<std::string> allowed,
-                      const std::string& meaning) {
-  Record& record = add(name, "LIST", meaning + ": " + join(allowed, ",") + " (default " + join(target, ",") + ")");
+void Options::choices(const std::string& name, std::vector<std::string>& target,
+                      std::vector<std::string> allowed, const std::string& meaning) {
+  Record& record =
+      add(name, "LIST", meaning + ": " + join(allowed, ",") + " (default " + join(target, ",") + ")");
   record.parse = [name, &target, allowed](const std::string& t) {
     target.clear();
     for (const std::string& word : split(t, ',')) {
@@ -183,7 +200,8 @@ void Options::choices(const std::string& name, std::vector<std::string>& target,
 void Options::text(const std::string& name, const std::string& placeholder, const std::string& default_text,
                    const std::string& meaning, std::function<void(const std::string&)> parse,
                    std::function<Json()> value) {
-  Record& record = add(name, placeholder, meaning + (default_text.empty() ? "" : " (default " + default_text + ")"));
+  Record& record =
+      add(name, placeholder, meaning + (default_text.empty() ? "" : " (default " + default_text + ")"));
   record.parse = std::move(parse);
   record.value = std::move(value);
 }
@@ -229,10 +247,13 @@ void Options::read_config(const std::string& path) {
   for (const auto& [key, value] : is_json ? result_settings(path, text, schema) : toml_settings(path, text)) {
     Record* record = find(key);
     if (record == nullptr) {
-      const auto nearest = std::min_element(records_.begin(), records_.end(), [&](const auto& a, const auto& b) {
-        return distance(underscored(a->name), underscored(key)) < distance(underscored(b->name), underscored(key));
-      });
-      throw UsageError(path + ": unknown key '" + key + "', the nearest known one is '" + (*nearest)->name + "'");
+      const auto nearest =
+          std::min_element(records_.begin(), records_.end(), [&](const auto& a, const auto& b) {
+            return distance(underscored(a->name), underscored(key)) <
+                   distance(underscored(b->name), underscored(key));
+          });
+      throw UsageError(path + ": unknown key '" + key + "', the nearest known one is '" + (*nearest)->name +
+                       "'");
     }
     if (record->option->count() > 0) continue;  // the command line wins
     try {
@@ -256,7 +277,8 @@ void Options::resolve() {
 }
 
 bool Options::given(const std::string& name) const {
-  return std::any_of(records_.begin(), records_.end(), [&](const auto& r) { return r->name == name && r->given; });
+  return std::any_of(records_.begin(), records_.end(),
+                     [&](const auto& r) { return r->name == name && r->given; });
 }
 
 Json Options::parameters() const {

@@ -1,5 +1,5 @@
-// The options of a command as records: name, meaning, bounds, default. Parsing, range checks, help, configuration
-// files and the `parameters` of a result all come from them.
+// The options of a command as records: name, meaning, bounds, default. Parsing, range checks, help,
+// configuration files and the `parameters` of a result all come from them.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -21,23 +21,29 @@ class Options {
   // Each takes the option's name without dashes and a target that holds the default. The target is written by
   // `resolve`. Values from the command line win over those of --config.
   void real(const std::string& name, double& target, const Bounds& bounds, const std::string& meaning);
-  void integer(const std::string& name, std::int64_t& target, std::int64_t low, std::int64_t high, const std::string& meaning);
+  void integer(const std::string& name, std::int64_t& target, std::int64_t low, std::int64_t high,
+               const std::string& meaning);
   // A list or a grid.
-  void grid(const std::string& name, std::vector<double>& target, const Bounds& bounds, const std::string& meaning);
+  void grid(const std::string& name, std::vector<double>& target, const Bounds& bounds,
+            const std::string& meaning);
   // Exactly as many values as the default holds.
-  void reals(const std::string& name, std::vector<double>& target, const Bounds& bounds, const std::string& meaning);
-  void choice(const std::string& name, std::string& target, std::vector<std::string> allowed, const std::string& meaning);
+  void reals(const std::string& name, std::vector<double>& target, const Bounds& bounds,
+             const std::string& meaning);
+  void choice(const std::string& name, std::string& target, std::vector<std::string> allowed,
+              const std::string& meaning);
   // A comma-separated list of words, each at most once.
   void choices(const std::string& name, std::vector<std::string>& target, std::vector<std::string> allowed,
                const std::string& meaning);
-  // Anything else: `parse` reads the text and throws UsageError, `value` gives what `parameters` shows (null: leave out).
+  // Anything else: `parse` reads the text and throws UsageError, `value` gives what `parameters` shows (null:
+  // leave out).
   void text(const std::string& name, const std::string& placeholder, const std::string& default_text,
             const std::string& meaning, std::function<void(const std::string&)> parse,
             std::function<results::Json()> value);
   void flag(const std::string& name, bool& target, const std::string& meaning);
   void path(const std::string& name, std::string& target, const std::string& meaning);
 
-  // Options declared from here on say how a result is made and shown, not what it is: they are not `parameters`.
+  // Options declared from here on say how a result is made and shown, not what it is: they are not
+  // `parameters`.
   void presentation() { defines_result_ = false; }
 
   // After CLI11 has parsed: reads --config if given and writes all targets.

@@ -12,16 +12,23 @@ void PhaseArguments::declare_model(Options& options) {
   options.grid("omega", omega, {0.0, 1.0}, "Weight of the positional part of the teacher");
   options.real("sigma", sigma, kPositive, "Standard deviation of a token's entries");
   options.real("lambda", lambda, kPositive, "Ridge penalty");
-  options.reals("teacher-matrix", teacher_matrix, {0.0, 1.0}, "Positional attention a11,a12,a21,a22 of the teacher, rows summing to 1");
+  options.reals("teacher-matrix", teacher_matrix, {0.0, 1.0},
+                "Positional attention a11,a12,a21,a22 of the teacher, rows summing to 1");
 }
 
 void PhaseArguments::declare_solver(Options& options, const std::string& tolerance_meaning) {
   options.real("tolerance", tolerance, {1e-7, 0.1}, tolerance_meaning);
-  options.choice("quadrature", quadrature, {"jump", "qmc"}, "Deterministic rule that follows the jumps, or randomised quasi-Monte-Carlo");
-  options.choice("response", response, {"total", "classical"}, "Closure for V: with or without the jumps of the proximal map");
-  options.choice("iteration", iteration, {"accelerated", "damped"}, "Damped start, then Anderson and Newton; or damped steps only (what --damping alone selects)");
-  options.real("damping", damping, {0.0, 1.0, false, true}, "Weight of the old value; given alone it selects plain damped iteration with this weight");
-  options.integer("max-iterations", max_iterations, 1, 1000000, "Map evaluations allowed for one fixed point on one quadrature level");
+  options.choice("quadrature", quadrature, {"jump", "qmc"},
+                 "Deterministic rule that follows the jumps, or randomised quasi-Monte-Carlo");
+  options.choice("response", response, {"total", "classical"},
+                 "Closure for V: with or without the jumps of the proximal map");
+  options.choice(
+      "iteration", iteration, {"accelerated", "damped"},
+      "Damped start, then Anderson and Newton; or damped steps only (what --damping alone selects)");
+  options.real("damping", damping, {0.0, 1.0, false, true},
+               "Weight of the old value; given alone it selects plain damped iteration with this weight");
+  options.integer("max-iterations", max_iterations, 1, 1000000,
+                  "Map evaluations allowed for one fixed point on one quadrature level");
   run.declare_seed(options);
 }
 
@@ -29,8 +36,9 @@ void PhaseArguments::finish(const Options& options) {
   if (options.given("damping") && !options.given("iteration")) iteration = "damped";
   for (int row = 0; row < 2; ++row)
     if (std::abs(teacher_matrix[2 * row] + teacher_matrix[2 * row + 1] - 1.0) > 1e-9)
-      throw UsageError("--teacher-matrix: row " + std::to_string(row + 1) + " (" + to_text(teacher_matrix[2 * row]) + "," +
-                       to_text(teacher_matrix[2 * row + 1]) + ") is not allowed, expected entries that sum to 1");
+      throw UsageError("--teacher-matrix: row " + std::to_string(row + 1) + " (" +
+                       to_text(teacher_matrix[2 * row]) + "," + to_text(teacher_matrix[2 * row + 1]) +
+                       ") is not allowed, expected entries that sum to 1");
 }
 
 phase::Model PhaseArguments::model(double omega_value) const {
@@ -45,8 +53,9 @@ phase::Model PhaseArguments::model(double omega_value) const {
 
 phase::Quadrature PhaseArguments::make_quadrature(const phase::Model& model) const {
   const int threads = static_cast<int>(run.threads);
-  return quadrature == "jump" ? phase::jump_quadrature(model, threads)
-                              : phase::random_quadrature(model, static_cast<std::uint64_t>(run.seed), threads);
+  return quadrature == "jump"
+             ? phase::jump_quadrature(model, threads)
+             : phase::random_quadrature(model, static_cast<std::uint64_t>(run.seed), threads);
 }
 
 phase::SolveOptions PhaseArguments::solve_options() const {
@@ -54,7 +63,8 @@ phase::SolveOptions PhaseArguments::solve_options() const {
   solve.tolerance = tolerance;
   solve.damping = damping;
   solve.max_iterations = static_cast<int>(max_iterations);
-  solve.method = iteration == "damped" ? numerics::FixedPointMethod::damped : numerics::FixedPointMethod::accelerated;
+  solve.method =
+      iteration == "damped" ? numerics::FixedPointMethod::damped : numerics::FixedPointMethod::accelerated;
   solve.response = response == "classical" ? phase::Response::classical : phase::Response::total;
   return solve;
 }

@@ -28,9 +28,15 @@ Json make_record(const Threshold& t, double omega) {
   record["omega"] = omega;
   record["which"] = t.which;
   switch (t.status) {
-    case ThresholdStatus::converged: record["status"] = "converged"; break;
-    case ThresholdStatus::no_bracket: record["status"] = "no_bracket"; break;
-    case ThresholdStatus::failed: record["status"] = "failed"; break;
+    case ThresholdStatus::converged:
+      record["status"] = "converged";
+      break;
+    case ThresholdStatus::no_bracket:
+      record["status"] = "no_bracket";
+      break;
+    case ThresholdStatus::failed:
+      record["status"] = "failed";
+      break;
   }
   if (t.status != ThresholdStatus::converged) record["reason"] = t.reason;
   put(record, "value", t.value);
@@ -51,8 +57,8 @@ void print_table(std::ostream& err, const std::vector<Json>& records) {
     if (r.contains("branch")) status += ", on " + r["branch"].get<std::string>();
     if (r.contains("limit")) status += ", " + r["limit"].get<std::string>() + " limit";
     if (r.contains("reason")) status += ": " + r["reason"].get<std::string>();
-    table.add({short_number(r["omega"]), r["which"], r.contains("value") ? with_error(r["value"], r.value("value_error", 0.0)) : "-",
-               status});
+    table.add({short_number(r["omega"]), r["which"],
+               r.contains("value") ? with_error(r["value"], r.value("value_error", 0.0)) : "-", status});
   }
   table.print(err);
 }
@@ -75,7 +81,8 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   Progress progress(context, arguments.run, arguments.omega.size());
   for (const double omega : arguments.omega) {
     const phase::Model model = arguments.model(omega);
-    const auto found = phase::find_thresholds(model, arguments.make_quadrature(model), thresholds, arguments.which, interrupted);
+    const auto found = phase::find_thresholds(model, arguments.make_quadrature(model), thresholds,
+                                              arguments.which, interrupted);
     if (interrupted()) break;
     for (const Threshold& t : found) {
       result.records.push_back(make_record(t, omega));
@@ -92,7 +99,8 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
 }  // namespace
 
 void add_phase_critical(CLI::App& phase, Context& context) {
-  CLI::App* command = phase.add_subcommand("critical", "Thresholds in alpha: alpha_c, alpha_l, limits of existence and of stability");
+  CLI::App* command = phase.add_subcommand(
+      "critical", "Thresholds in alpha: alpha_c, alpha_l, limits of existence and of stability");
   auto arguments = std::make_shared<Arguments>();
   auto options = std::make_shared<Options>(*command);
   options->choices("which", arguments->which, phase::threshold_names(), "Thresholds to find");
@@ -100,13 +108,16 @@ void add_phase_critical(CLI::App& phase, Context& context) {
       "alpha-range", "LOW:HIGH", "0.05:10", "Range of alpha that is searched",
       [arguments](const std::string& text) {
         const std::vector<std::string> ends = split(text, text.find(',') == std::string::npos ? ':' : ',');
-        if (ends.size() != 2) throw UsageError("--alpha-range: '" + text + "' is not allowed, expected low:high");
+        if (ends.size() != 2)
+          throw UsageError("--alpha-range: '" + text + "' is not allowed, expected low:high");
         arguments->alpha_low = parse_real("--alpha-range", ends[0], kPositive);
         arguments->alpha_high = parse_real("--alpha-range", ends[1], kPositive);
         if (!(arguments->alpha_low < arguments->alpha_high))
           throw UsageError("--alpha-range: '" + text + "' is not allowed, expected low:high with low < high");
       },
-      [arguments] { return Json::array({arguments->alpha_low, arguments->alpha_high}); });
+      [arguments] {
+        return Json::array({arguments->alpha_low, arguments->alpha_high});
+      });
   arguments->declare_model(*options);
   arguments->declare_solver(*options, "Error allowed on a threshold, relative to it");
   arguments->run.declare_presentation(*options);

@@ -102,7 +102,8 @@ void print_table(std::ostream& err, const std::vector<Json>& records) {
   }
   table.print(err);
   err << "linear baseline, gen_error: " << short_number(records.front()["gen_error_linear"])
-      << "   (overlaps: q = sigma^2 |Q|^2/d, theta = sigma^2 Q.Q*/d, m = Q.e/sqrt(d), V in units 1/sigma^2)\n";
+      << "   (overlaps: q = sigma^2 |Q|^2/d, theta = sigma^2 Q.Q*/d, m = Q.e/sqrt(d), V in units "
+         "1/sigma^2)\n";
 }
 
 phase::Overlaps start_overlaps(const std::vector<double>& start, double sigma) {
@@ -143,21 +144,25 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
       for (const phase::Branch& branch : wanted) {
         if (interrupted()) break;
         solutions.push_back(solver.solve(alpha, branch, start));
-        progress.done("phase solve: alpha " + short_number(alpha) + ", omega " + short_number(omega) + ", " + branch.name);
+        progress.done("phase solve: alpha " + short_number(alpha) + ", omega " + short_number(omega) + ", " +
+                      branch.name);
       }
       if (interrupted()) break;
-      // Which branch is the global minimum can be told only when every branch is either there or known not to be.
+      // Which branch is the global minimum can be told only when every branch is either there or known not to
+      // be.
       bool complete = wanted.size() > 1;
       for (const BranchSolution& s : solutions) {
         const bool absent = s.status == Status::branch_changed;
         complete = complete && (s.status == Status::converged || absent);
-        all_converged = all_converged && (s.status == Status::converged || (absent && arguments.branch == "all"));
+        all_converged =
+            all_converged && (s.status == Status::converged || (absent && arguments.branch == "all"));
       }
       const auto best = complete ? phase::global_minimum(solutions) : std::nullopt;
       for (std::size_t i = 0; i < solutions.size(); ++i) {
         std::optional<bool> is_best;
         if (best && solutions[i].status == Status::converged) is_best = *best == i;
-        result.records.push_back(make_record(solutions[i], omega, variance, solver.quadrature().linear_baseline, is_best));
+        result.records.push_back(
+            make_record(solutions[i], omega, variance, solver.quadrature().linear_baseline, is_best));
         if (result.trace) add_trace(*result.trace, solutions[i], omega, variance);
       }
     }
@@ -171,32 +176,37 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
 }  // namespace
 
 void add_phase_solve(CLI::App& phase, Context& context) {
-  CLI::App* command = phase.add_subcommand("solve", "Fixed points of the state evolution: overlaps, losses, error bars, stability");
+  CLI::App* command = phase.add_subcommand(
+      "solve", "Fixed points of the state evolution: overlaps, losses, error bars, stability");
   auto arguments = std::make_shared<Arguments>();
   auto options = std::make_shared<Options>(*command);
   options->grid("alpha", arguments->alpha, kPositive, "Samples per dimension");
   arguments->declare_model(*options);
-  options->choice("branch", arguments->branch, {"semantic", "positional", "uninformed", "all"}, "Branch of fixed points");
+  options->choice("branch", arguments->branch, {"semantic", "positional", "uninformed", "all"},
+                  "Branch of fixed points");
   arguments->declare_solver(*options, "Relative error allowed on every printed quantity");
   options->text(
       "start", "q,m,theta,V", "", "Starting point in the units of the table",
       [arguments](const std::string& text) {
         const std::vector<double> values = parse_reals("--start", text, {});
         if (values.size() != 4 || !(values[0] > 0) || !(values[3] > 0))
-          throw UsageError("--start: '" + text + "' is not allowed, expected q,m,theta,V with q > 0 and V > 0");
+          throw UsageError("--start: '" + text +
+                           "' is not allowed, expected q,m,theta,V with q > 0 and V > 0");
         arguments->start = values;
       },
       [arguments] { return arguments->start.empty() ? Json() : Json(arguments->start); });
   options->flag("trace", arguments->trace, "Add the iteration history to the result");
   arguments->run.declare_presentation(*options);
-  command->footer("Example: qksolve phase solve --alpha 0.5:3:6 --omega 0.3 --tolerance 1e-5 -o branches.json");
+  command->footer(
+      "Example: qksolve phase solve --alpha 0.5:3:6 --omega 0.3 --tolerance 1e-5 -o branches.json");
   command->final_callback([arguments, options, &context] {
     context.action = [arguments, options, &context] {
       options->resolve();
       arguments->finish(*options);
       const std::vector<double>& s = arguments->start;
       if (!s.empty() && !(s[0] - s[2] * s[2] / (arguments->sigma * arguments->sigma) > 0))
-        throw UsageError("--start: q - theta^2/sigma^2 = " + to_text(s[0] - s[2] * s[2] / (arguments->sigma * arguments->sigma)) +
+        throw UsageError("--start: q - theta^2/sigma^2 = " +
+                         to_text(s[0] - s[2] * s[2] / (arguments->sigma * arguments->sigma)) +
                          " is not allowed, expected > 0");
       return run(*arguments, *options, context);
     };

@@ -17,8 +17,10 @@ std::vector<std::string> bind_negative_numbers(const std::vector<std::string>& a
   std::vector<std::string> bound;
   for (std::size_t i = 1; i < argv.size(); ++i) {
     const std::string& word = argv[i];
-    const bool number = word.size() > 1 && word[0] == '-' && (std::isdigit(static_cast<unsigned char>(word[1])) != 0 || word[1] == '.');
-    const bool after_option = !bound.empty() && bound.back().rfind("--", 0) == 0 && bound.back().find('=') == std::string::npos;
+    const bool number = word.size() > 1 && word[0] == '-' &&
+                        (std::isdigit(static_cast<unsigned char>(word[1])) != 0 || word[1] == '.');
+    const bool after_option =
+        !bound.empty() && bound.back().rfind("--", 0) == 0 && bound.back().find('=') == std::string::npos;
     if (number && after_option)
       bound.back() += "=" + word;
     else
@@ -33,9 +35,11 @@ int run_program(const std::vector<std::string>& argv, std::ostream& out, std::os
   Context context{out, err, argv, {}};
   CLI::App app{"qksolve: what theory predicts about query-key attention, and the experiments that check it"};
   app.name("qksolve");
-  app.set_version_flag("--version", std::string("qksolve ") + results::version() + " (" + results::git_commit() + ")");
+  app.set_version_flag("--version",
+                       std::string("qksolve ") + results::version() + " (" + results::git_commit() + ")");
   app.require_subcommand(1);
-  CLI::App* phase = app.add_subcommand("phase", "The positional/semantic phase transition of dot-product attention");
+  CLI::App* phase =
+      app.add_subcommand("phase", "The positional/semantic phase transition of dot-product attention");
   phase->require_subcommand(1);
   add_phase_solve(*phase, context);
   add_phase_critical(*phase, context);

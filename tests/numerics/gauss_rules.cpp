@@ -26,7 +26,8 @@ TEST_CASE("Gauss rules are exact on polynomials of degree 2 n - 1") {
       const bool even = power % 2 == 0;
       if (power > 0) factorial *= power;
       if (even && power > 0) normal_moment *= power - 1;
-      CHECK(integrate(gauss_legendre(n), power) == doctest::Approx(even ? 2.0 / (power + 1) : 0.0).epsilon(1e-12));
+      CHECK(integrate(gauss_legendre(n), power) ==
+            doctest::Approx(even ? 2.0 / (power + 1) : 0.0).epsilon(1e-12));
       if (even) CHECK(integrate(gauss_hermite(n), power) == doctest::Approx(normal_moment).epsilon(1e-10));
       CHECK(integrate(gauss_laguerre(n), power) == doctest::Approx(factorial).epsilon(1e-10));
     }
@@ -36,7 +37,9 @@ TEST_CASE("Gauss rules are exact on polynomials of degree 2 n - 1") {
 TEST_CASE("a Gauss rule is not exact one degree higher") {
   for (const int n : {2, 5}) {
     CHECK(std::abs(integrate(gauss_legendre(n), 2 * n) - 2.0 / (2 * n + 1)) > 1e-4);
-    CHECK(std::abs(integrate(gauss_hermite(n), 2 * n) / std::tgamma(n + 0.5) * std::sqrt(M_PI) / std::pow(2, n) - 1) > 1e-3);
+    CHECK(std::abs(integrate(gauss_hermite(n), 2 * n) / std::tgamma(n + 0.5) * std::sqrt(M_PI) /
+                       std::pow(2, n) -
+                   1) > 1e-3);
   }
 }
 

@@ -132,8 +132,8 @@ class Solver {
     Evaluated next;
     if (!move(mixing_ * current_.residual - (dx + mixing_ * dr) * gamma, next)) return false;
     if (next.norm > 2.0 * best_.norm) {
-      // Where a fixed point has just ceased to exist the residual has a minimum that would hold this method captive:
-      // after a second failure only damped steps go on, which pass it by.
+      // Where a fixed point has just ceased to exist the residual has a minimum that would hold this method
+      // captive: after a second failure only damped steps go on, which pass it by.
       ++anderson_failures_;
       current_ = best_;
       history_.clear();

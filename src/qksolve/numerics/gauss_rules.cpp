@@ -7,8 +7,8 @@
 namespace qksolve::numerics {
 namespace {
 
-// Golub & Welsch (1969): nodes are the eigenvalues of the symmetric tridiagonal Jacobi matrix of the orthonormal
-// polynomials, weights the total mass times the squared first components of the eigenvectors.
+// Golub & Welsch (1969): nodes are the eigenvalues of the symmetric tridiagonal Jacobi matrix of the
+// orthonormal polynomials, weights the total mass times the squared first components of the eigenvectors.
 template <class Diagonal, class OffDiagonal>
 GaussRule golub_welsch(int n, double mass, Diagonal diagonal, OffDiagonal off_diagonal) {
   if (n < 1) throw std::invalid_argument("a Gauss rule needs at least one node");

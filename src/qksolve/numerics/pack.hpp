@@ -1,7 +1,8 @@
-// N doubles side by side in one vector value: arithmetic, comparisons and selection act on each lane by itself.
+// N doubles side by side in one vector value: arithmetic, comparisons and selection act on each lane by
+// itself.
 //
-// The operators are those of the vector extension of GCC and Clang, which the compiler maps to whatever vector
-// registers the target has. A comparison gives a lane mask for `select`, `any` and `all`.
+// The operators are those of the vector extension of GCC and Clang, which the compiler maps to whatever
+// vector registers the target has. A comparison gives a lane mask for `select`, `any` and `all`.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,8 @@ inline Pack exp(Pack x) {
   const Pack shifted = x * kLog2E + kShift;
   const Pack k = shifted - kShift;
   const Pack r = (x - k * kLn2High) - k * kLn2Low;
-  // Taylor series to order 13: the remainder is below 5e-18 on that interval. Even and odd parts in r^2 run in parallel.
+  // Taylor series to order 13: the remainder is below 5e-18 on that interval. Even and odd parts in r^2 run
+  // in parallel.
   const Pack r2 = r * r;
   Pack even = broadcast(1.0 / 479001600.0), odd = broadcast(1.0 / 6227020800.0);
   constexpr double kEven[] = {1.0 / 3628800.0, 1.0 / 40320.0, 1.0 / 720.0, 1.0 / 24.0, 1.0 / 2.0, 1.0};

@@ -19,7 +19,8 @@ std::uint64_t mix(std::uint64_t key) {
 
 }  // namespace
 
-std::vector<double> shifted_sobol_normals(int dimensions, int log2_points, std::uint64_t seed, int replicate) {
+std::vector<double> shifted_sobol_normals(int dimensions, int log2_points, std::uint64_t seed,
+                                          int replicate) {
   if (dimensions < 1 || dimensions > 60 || log2_points < 3 || log2_points > 26)
     throw std::invalid_argument("quasi-random points: dimensions or number of points out of range");
   const std::size_t count = std::size_t{1} << log2_points;
@@ -31,8 +32,8 @@ std::vector<double> shifted_sobol_normals(int dimensions, int log2_points, std::
   boost::random::sobol engine(static_cast<std::size_t>(dimensions));
   for (std::size_t i = 0; i < count; ++i) {
     for (int k = 0; k < dimensions; ++k) {
-      // Boost's sequence leaves out the origin; with a power of two of points the last one takes its place, which a
-      // shift of the whole set does not notice.
+      // Boost's sequence leaves out the origin; with a power of two of points the last one takes its place,
+      // which a shift of the whole set does not notice.
       const std::uint64_t word = (i + 1 < count ? static_cast<std::uint64_t>(engine()) : 0U) ^ shift[k];
       const double uniform = (static_cast<double>(word >> 12) + 0.5) * 0x1p-52;
       normals[static_cast<std::size_t>(k) * count + i] =

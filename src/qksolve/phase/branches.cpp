@@ -12,11 +12,16 @@ using Eigen::VectorXd;
 
 std::string status_name(Status status) {
   switch (status) {
-    case Status::converged: return "converged";
-    case Status::iteration_limit: return "iteration_limit";
-    case Status::branch_changed: return "branch_changed";
-    case Status::non_finite: return "non_finite";
-    case Status::failed: break;
+    case Status::converged:
+      return "converged";
+    case Status::iteration_limit:
+      return "iteration_limit";
+    case Status::branch_changed:
+      return "branch_changed";
+    case Status::non_finite:
+      return "non_finite";
+    case Status::failed:
+      break;
   }
   return "failed";
 }
@@ -26,7 +31,8 @@ namespace {
 // Below this cosine between student and teacher (or encodings) an overlap counts as vanished.
 constexpr double kVanished = 1e-3;
 
-// The free components of the overlaps on a branch as one vector: upper triangles of q and V, then theta, then m.
+// The free components of the overlaps on a branch as one vector: upper triangles of q and V, then theta, then
+// m.
 class Coordinates {
  public:
   Coordinates(const Model& model, const Branch& branch) : branch_(branch) {
@@ -84,7 +90,8 @@ struct Start {
 // Informed starts of a branch, tried in turn. They lie well inside the basins at the paper's parameters.
 std::vector<Overlaps> default_starts(const Model& model, const Branch& branch) {
   std::vector<Overlaps> starts;
-  for (const Start& s : {Start{0.45, 0.6, 0.25, 0.5}, Start{1.0, 0.95, 0.5, 0.1}, Start{0.2, 0.4, 0.15, 0.02}}) {
+  for (const Start& s :
+       {Start{0.45, 0.6, 0.25, 0.5}, Start{1.0, 0.95, 0.5, 0.1}, Start{0.2, 0.4, 0.15, 0.02}}) {
     Overlaps o;
     const double q = branch.theta ? s.q : 0.2 + 0.25 * (s.q - 0.2);
     o.q = q * MatrixXd::Identity(model.rank, model.rank);
@@ -121,8 +128,8 @@ class BranchRun {
 
   BranchSolution run(const std::vector<Overlaps>& starts) {
     if (find(starts)) refine();
-    if (options_.stability && solution_.status != Status::branch_changed && solution_.status != Status::non_finite &&
-        solution_.residual <= 10.0 * options_.tolerance)
+    if (options_.stability && solution_.status != Status::branch_changed &&
+        solution_.status != Status::non_finite && solution_.residual <= 10.0 * options_.tolerance)
       stability();
     return solution_;
   }
@@ -142,7 +149,8 @@ class BranchRun {
     return fx.allFinite();
   }
 
-  // A minimiser has a lower risk than Q = 0, which bounds its norm; the factor leaves room for other fixed points.
+  // A minimiser has a lower risk than Q = 0, which bounds its norm; the factor leaves room for other fixed
+  // points.
   double largest_norm() const {
     const Model& model = solver_.model_;
     const double sigma = model.sigma.maxCoeff();
@@ -178,13 +186,18 @@ class BranchRun {
     return numerics::solve_fixed_point(map_at(level, replicate), scale, start, options, observe);
   }
 
-  // Small enough that even an eigenvalue of .99 of the map leaves an error below the tolerance.
-  double residual_tolerance() const { return 1e-3 * options_.tolerance; }
+  bool replicated() const { return solver_.quadrature_.replicates > 1; }
+
+  // For a deterministic rule small enough that even an eigenvalue of .99 of the map leaves an error below the
+  // tolerance. The map of finitely many random points is itself discontinuous, at about this size: a first
+  // fixed point need not be better, because each replicate's own is sought later and their spread is the
+  // error.
+  double residual_tolerance() const { return replicated() ? 3e-3 : 1e-3 * options_.tolerance; }
 
   // Finds the branch on the coarsest rule on which it can be found. False: the status says why not.
   bool find(const std::vector<Overlaps>& starts) {
     const bool plain = options_.method == numerics::FixedPointMethod::damped;
-    const int finest = std::min(2, solver_.quadrature_.levels - 1);
+    const int finest = replicated() ? 1 : 2;
     for (const int level : options_.level ? std::vector<int>{*options_.level} : std::vector<int>{0, finest}) {
       for (const Overlaps& start : starts) {
         {
@@ -205,7 +218,8 @@ class BranchRun {
           if (result.status == numerics::FixedPointStatus::non_finite)
             fail(Status::non_finite, "the map cannot be evaluated near the start");
           else
-            fail(Status::iteration_limit, "the residual is above the tolerance after the allowed map evaluations");
+            fail(Status::iteration_limit,
+                 "the residual is above the tolerance after the allowed map evaluations");
           if (plain || result.evaluations < 20) return report_unrefined();
         }
       }
@@ -238,7 +252,7 @@ class BranchRun {
         solver_.quadrature_.generalization_error(e.overlaps, 0.02 * options_.tolerance, error);
     test_error_ = error;
     solution_.jump_mass = moments_.jump_mass;
-    solution_.has_jump_mass = solver_.quadrature_.replicates == 1;
+    solution_.has_jump_mass = !replicated();
     return e;
   }
 
@@ -258,49 +272,56 @@ class BranchRun {
     solution_.has_errors = true;
   }
 
-  // Solves x = F(x) at (level, replicate) from x_ with the known Jacobian, or from scratch where that fails.
-  bool correct(int level, int replicate, VectorXd& x) {
-    const Eigen::Index n = x.size();
-    if (options_.method == numerics::FixedPointMethod::accelerated && jacobian_.size() > 0) {
-      const auto system = (MatrixXd::Identity(n, n) - jacobian_).partialPivLu();
-      VectorXd trial = x, fx(n);
-      double last = HUGE_VAL;
-      for (int iteration = 0; iteration < 12; ++iteration) {
-        if (!evaluate(coordinates_, trial, level, replicate, fx)) break;
-        const double norm = numerics::residual_norm(fx - trial, coordinates_.scale(trial));
-        if (options_.trace)
-          solution_.trace.push_back({level, solution_.map_evaluations, norm, coordinates_.unpack(trial)});
-        if (norm <= residual_tolerance()) {
-          x = trial;
-          solution_.residual = norm;
-          return true;
-        }
-        if (norm > 0.7 * last) break;
-        last = norm;
-        trial += system.solve(fx - trial);
-      }
-    }
-    numerics::FixedPointResult result = solve_at(level, replicate, x, options_.damping);
+  // Solves x = F(x) on a finer level from x with the known Jacobian, or from scratch where that fails.
+  bool correct(int level, VectorXd& x) {
+    if (options_.method == numerics::FixedPointMethod::accelerated && jacobian_.size() > 0 &&
+        chord(level, 0, x, residual_tolerance()))
+      return true;
+    numerics::FixedPointResult result = solve_at(level, -1, x, options_.damping);
     if (result.jacobian.size() > 0) jacobian_ = result.jacobian;
     x = result.x;
     solution_.residual = result.residual;
     if (interrupted()) return fail(Status::iteration_limit, "interrupted");
     if (result.status != numerics::FixedPointStatus::converged)
       return fail(Status::iteration_limit, "the residual is above the tolerance on a finer rule");
-    VectorXd fx(n);
-    return evaluate(coordinates_, x, level, replicate, fx) || fail(Status::non_finite, "the map left its domain");
+    VectorXd fx(x.size());
+    return evaluate(coordinates_, x, level, -1, fx) || fail(Status::non_finite, "the map left its domain");
+  }
+
+  // Newton steps with the Jacobian held fixed, while each reduces the residual. x becomes the last point
+  // evaluated. True when the residual is below the tolerance.
+  bool chord(int level, int replicate, VectorXd& x, double tolerance) {
+    const Eigen::Index n = x.size();
+    const auto system = (MatrixXd::Identity(n, n) - jacobian_).partialPivLu();
+    VectorXd trial = x, fx(n);
+    double last = HUGE_VAL;
+    for (int iteration = 0; iteration < 12; ++iteration) {
+      if (!evaluate(coordinates_, trial, level, replicate, fx)) return false;
+      const double norm = numerics::residual_norm(fx - trial, coordinates_.scale(trial));
+      if (options_.trace)
+        solution_.trace.push_back({level, solution_.map_evaluations, norm, coordinates_.unpack(trial)});
+      x = trial;
+      solution_.residual = norm;
+      if (norm <= tolerance) return true;
+      if (norm > 0.7 * last) return false;
+      last = norm;
+      trial += system.solve(fx - trial);
+    }
+    return false;
   }
 
   void refine() {
     if (options_.level) {
       VectorXd fx;
-      if (!evaluate(coordinates_, x_, *options_.level, -1, fx)) return void(fail(Status::non_finite, "interrupted"));
+      if (!evaluate(coordinates_, x_, *options_.level, -1, fx))
+        return void(fail(Status::non_finite, "interrupted"));
       solution_.estimate = estimate_at(x_);
       solution_.status = Status::converged;
-    } else if (solver_.quadrature_.replicates == 1)
-      refine_levels();
-    else
+    } else if (replicated()) {
       refine_replicates();
+    } else {
+      refine_levels();
+    }
     if (solution_.status != Status::converged) return;
     const Branch found = identify(solution_.estimate.overlaps);
     if (found == solution_.branch) return;
@@ -317,7 +338,7 @@ class BranchRun {
   void refine_levels() {
     VectorXd last, last_change;
     for (int level = solution_.level; level < solver_.quadrature_.levels; ++level) {
-      if (!correct(level, 0, x_)) return;
+      if (!correct(level, x_)) return;
       solution_.level = level;
       solution_.estimate = estimate_at(x_);
       const VectorXd values = as_vector(solution_.estimate);
@@ -339,26 +360,33 @@ class BranchRun {
     fail(Status::failed, "the estimated error is above the tolerance on the finest rule");
   }
 
-  // Randomised rules: one fixed point for each replicate, mean and three standard errors over them.
+  // Randomised rules: one fixed point for each replicate, mean and three standard errors over them. The steps
+  // of a replicate end where the discontinuities of its own map stop them, and that is part of the spread.
   void refine_replicates() {
     const int replicates = solver_.quadrature_.replicates;
-    for (int level = solution_.level; level < solver_.quadrature_.levels; ++level) {
+    const Eigen::Index n = x_.size();
+    if (jacobian_.size() == 0)
+      jacobian_ = numerics::jacobian(map_at(0, -1), x_, coordinates_.scale(x_), 1e-2);
+    if (jacobian_.size() == 0)
+      return void(fail(Status::failed, "the map has no Jacobian at the fixed point"));
+    for (int level = std::max(1, solution_.level); level < solver_.quadrature_.levels; ++level) {
       std::vector<VectorXd> values;
-      double residual = 0;
       for (int k = 0; k < replicates; ++k) {
         VectorXd x = x_;
-        if (!correct(level, k, x)) return;
-        residual = std::max(residual, solution_.residual);
+        chord(level, k, x, 0.01 * options_.tolerance);
+        if (interrupted()) return void(fail(Status::iteration_limit, "interrupted"));
         values.push_back(as_vector(estimate_at(x)));
       }
-      solution_.residual = residual;
-      solution_.level = level;
-      VectorXd mean = VectorXd::Zero(values[0].size()), square = mean;
+      VectorXd mean = VectorXd::Zero(n + 3), square = mean;
       for (const VectorXd& v : values) mean += v / replicates;
       for (const VectorXd& v : values) square += (v - mean).cwiseAbs2() / (replicates * (replicates - 1.0));
       const VectorXd errors = 3.0 * square.cwiseSqrt();
-      const Eigen::Index n = mean.size() - 3;
       x_ = mean.head(n);
+      VectorXd fx(n);
+      if (!evaluate(coordinates_, x_, level, -1, fx))
+        return void(fail(Status::non_finite, "the mean over replicates is outside the domain"));
+      solution_.residual = numerics::residual_norm(fx - x_, coordinates_.scale(x_));
+      solution_.level = level;
       solution_.estimate.overlaps = coordinates_.unpack(x_);
       solution_.estimate.train_loss = mean[n];
       solution_.estimate.generalization_error = mean[n + 1];
@@ -373,15 +401,20 @@ class BranchRun {
     fail(Status::failed, "the spread over replicates is above the tolerance on the finest rule");
   }
 
-  // Eigenvalues of the Jacobian with all overlaps free, and by the sectors that the signs of theta and m separate.
+  // Eigenvalues of the Jacobian with all overlaps free, and by the sectors that the signs of theta and m
+  // separate.
   void stability() {
     const Coordinates all(solver_.model_, kMixed);
     const VectorXd x = all.pack(coordinates_.unpack(x_));
     const int level = options_.level.value_or(std::min(1, solver_.quadrature_.levels - 1));
-    const numerics::Map map = [&](const VectorXd& at, VectorXd& fx) { return evaluate(all, at, level, -1, fx); };
+    const numerics::Map map = [&](const VectorXd& at, VectorXd& fx) {
+      return evaluate(all, at, level, -1, fx);
+    };
     VectorXd scale = all.scale(x);
-    // A derivative in an overlap that is switched off needs a step that is not lost in the quadrature's error.
-    const Eigen::Index first = scale.size() - solver_.model_.rank * (solver_.model_.teacher_rank + solver_.model_.directions());
+    // A derivative in an overlap that is switched off needs a step that is not lost in the quadrature's
+    // error.
+    const Eigen::Index first =
+        scale.size() - solver_.model_.rank * (solver_.model_.teacher_rank + solver_.model_.directions());
     const double norm = std::sqrt(std::abs(solution_.estimate.overlaps.q.trace()));
     for (Eigen::Index i = first; i < scale.size(); ++i) scale[i] = std::max(scale[i], norm);
     const MatrixXd j = numerics::jacobian(map, x, scale, 2e-3);
@@ -415,7 +448,8 @@ class BranchRun {
 BranchSolver::BranchSolver(Model model, Quadrature quadrature, SolveOptions options)
     : model_(std::move(model)), quadrature_(std::move(quadrature)), options_(options) {}
 
-BranchSolution BranchSolver::solve(double alpha, const Branch& branch, const std::optional<Overlaps>& start) const {
+BranchSolution BranchSolver::solve(double alpha, const Branch& branch,
+                                   const std::optional<Overlaps>& start) const {
   BranchRun run(*this, alpha, branch);
   return run.run(start ? std::vector<Overlaps>{*start} : default_starts(model_, branch));
 }

@@ -33,7 +33,7 @@ struct SolveOptions {
   double damping = 0.8;       // weight of the old value, in [0, 1)
   int max_iterations = 1000;  // map evaluations at the coarsest level, and at each finer one
   Response response = Response::total;
-  std::optional<int> level;   // stay on this level of the quadrature and estimate no errors
+  std::optional<int> level;  // stay on this level of the quadrature and estimate no errors
   bool stability = true;
   bool trace = false;
 };
@@ -43,7 +43,8 @@ struct Estimate {
   Overlaps overlaps, overlaps_error;
   double train_loss = 0, train_loss_error = 0;
   double generalization_error = 0, generalization_error_error = 0;
-  double envelope = 0, envelope_error = 0;  // expected Moreau envelope = d train_loss/d alpha along the branch
+  double envelope = 0,
+         envelope_error = 0;  // expected Moreau envelope = d train_loss/d alpha along the branch
 };
 
 struct TraceStep {
@@ -56,18 +57,18 @@ struct BranchSolution {
   Branch branch;
   double alpha = 0;
   Status status = Status::failed;
-  std::string reason;         // why not converged
-  std::string branch_found;   // for branch_changed
-  Estimate estimate;          // errors are meaningful where `has_errors`
+  std::string reason;        // why not converged
+  std::string branch_found;  // for branch_changed
+  Estimate estimate;         // errors are meaningful where `has_errors`
   bool has_errors = false;
-  double residual = 0;        // largest relative |F(x) - x| of the undamped map at the reported point
+  double residual = 0;  // largest relative |F(x) - x| of the undamped map at the reported point
   int map_evaluations = 0;
-  int level = 0;              // of the quadrature, at the reported point
+  int level = 0;  // of the quadrature, at the reported point
   double jump_mass = 0;
   bool has_jump_mass = false;
-  // Of the Jacobian of the undamped map with all overlaps free. The signs of theta and m split it into sectors; the
-  // fixed point is unstable in a sector with an eigenvalue whose real part, its growth, is above 1. For a branch
-  // without theta (m), growth_theta (growth_m) tells whether that overlap switches on.
+  // Of the Jacobian of the undamped map with all overlaps free. The signs of theta and m split it into
+  // sectors; the fixed point is unstable in a sector with an eigenvalue whose real part, its growth, is
+  // above 1. For a branch without theta (m), growth_theta (growth_m) tells whether that overlap switches on.
   std::optional<double> spectral_radius, growth_theta, growth_m;
   std::vector<TraceStep> trace;
 };
@@ -77,8 +78,8 @@ class BranchSolver {
  public:
   BranchSolver(Model model, Quadrature quadrature, SolveOptions options);
 
-  // alpha > 0. Starts from `start` if given (overlaps that the branch holds at zero are set to zero), else from the
-  // branch's own informed starts. If `interrupted` returns true the solve ends as iteration_limit.
+  // alpha > 0. Starts from `start` if given (overlaps that the branch holds at zero are set to zero), else
+  // from the branch's own informed starts. If `interrupted` returns true the solve ends as iteration_limit.
   BranchSolution solve(double alpha, const Branch& branch, const std::optional<Overlaps>& start = {}) const;
 
   const Model& model() const { return model_; }
@@ -95,8 +96,8 @@ class BranchSolver {
   std::function<bool()> interrupted_;
 };
 
-// Index of the solution with the lowest training loss among those that converged; nothing when no one converged or
-// when a competitor lies within the sum of the two errors.
+// Index of the solution with the lowest training loss among those that converged; nothing when no one
+// converged or when a competitor lies within the sum of the two errors.
 std::optional<std::size_t> global_minimum(const std::vector<BranchSolution>& solutions);
 
 }  // namespace qksolve::phase

@@ -16,12 +16,13 @@ using numerics::Pack;
 
 namespace {
 
-constexpr double kReach = 6.5;       // standard deviations of the centre that are integrated; 8e-11 lies beyond
+constexpr double kReach = 6.5;  // standard deviations of the centre that are integrated; 8e-11 lies beyond
 constexpr double kPanelWidth = 3.3;  // largest panel, in standard deviations of the centre
 
 // Sums over the lines of one label, all in units in which sigma^2 is taken out of the loss.
 struct Sums {
-  double mass = 0, loss = 0, force_square = 0, force_w = 0, force_y = 0, force_noise = 0, classical = 0, jump = 0;
+  double mass = 0, loss = 0, force_square = 0, force_w = 0, force_y = 0, force_noise = 0, classical = 0,
+         jump = 0;
 };
 
 // The Gaussian law of the centre given the teacher, in rotated coordinates.
@@ -49,7 +50,8 @@ class LineIntegrator {
   }
 
  private:
-  // Panels on every stretch of the contact set, none wider than kPanelWidth standard deviations of the centre.
+  // Panels on every stretch of the contact set, none wider than kPanelWidth standard deviations of the
+  // centre.
   void place_nodes(const TwoTokenLine& line, const Centre& centre) {
     const double reach = kReach * centre.deviation, widest = kPanelWidth * centre.deviation;
     line.contact(centre.mean_w - reach, centre.mean_w + reach, cells_, contact_);
@@ -75,14 +77,15 @@ class LineIntegrator {
     }
   }
 
-  void add_line(const TwoTokenLine& line, double tau, const Centre& centre, double noise_y, double line_weight,
-                Sums& sums) const {
+  void add_line(const TwoTokenLine& line, double tau, const Centre& centre, double noise_y,
+                double line_weight, Sums& sums) const {
     const double density = line_weight / (centre.deviation * std::sqrt(2.0 * std::numbers::pi));
     Pack mass{}, loss{}, force_square{}, force_w{}, force_y{}, force_noise{}, classical{};
     for (std::size_t k = 0; k < nodes_.size(); k += numerics::kLanes) {
       const TwoTokenLine::Point p = line.evaluate(numerics::load(&nodes_[k]));
       const Pack noise_w = (p.x - centre.mean_w) / centre.deviation;
-      const Pack weight_w = numerics::load(&weights_[k]) * (density * numerics::exp(-0.5 * noise_w * noise_w));
+      const Pack weight_w =
+          numerics::load(&weights_[k]) * (density * numerics::exp(-0.5 * noise_w * noise_w));
       const Pack weight = weight_w * p.slope;  // dx = slope dw
       const Pack fw = -p.loss.dw, fy = -p.loss.dy;
       mass += weight;
@@ -132,7 +135,8 @@ Moments jump_moments(const Model& model, const Overlaps& o, const JumpRule& rule
   const double noise = std::sqrt(q - theta * theta);
   const double tau = variance * variance * v;
   const Eigen::MatrixXd& b = model.positional_matrix;
-  const double b_w = (b(0, 0) - b(1, 0)) / std::numbers::sqrt2, b_y = (b(0, 0) + b(1, 0)) / std::numbers::sqrt2;
+  const double b_w = (b(0, 0) - b(1, 0)) / std::numbers::sqrt2,
+               b_y = (b(0, 0) + b(1, 0)) / std::numbers::sqrt2;
 
   const auto nodes = teacher_rule(model, rule.angles, rule.radii, kReach, theta == 0.0 || m == 0.0);
   std::vector<Sums> sums(nodes.size());
@@ -143,12 +147,14 @@ Moments jump_moments(const Model& model, const Overlaps& o, const JumpRule& rule
 #pragma omp for schedule(dynamic, 4)
     for (std::ptrdiff_t i = 0; i < count; ++i) {
       const TeacherNode& node = nodes[i];
-      const Centre centre{sigma * theta * node.zeta_w + b_w * m, sigma * theta * node.zeta_y + b_y * m, sigma * noise};
+      const Centre centre{sigma * theta * node.zeta_w + b_w * m, sigma * theta * node.zeta_y + b_y * m,
+                          sigma * noise};
       sums[i] = integrator.integrate(node.t1, node.t2, tau, centre);
     }
   }
 
-  // The force is sigma^2 times its sums here. The sum runs in the order of the nodes, so that it does not depend on the threads.
+  // The force is sigma^2 times its sums here. The sum runs in the order of the nodes, so that it does not
+  // depend on the threads.
   double loss = 0, square = 0, noise_part = 0, classical = 0, teacher = 0, positional = 0, jump = 0, mass = 0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Sums& s = sums[i];
@@ -169,13 +175,17 @@ Moments jump_moments(const Model& model, const Overlaps& o, const JumpRule& rule
   result.force_outer(0, 0) = variance * variance * variance * square;
   result.response(0, 0) = sigma * variance * noise_part / noise;
   result.classical_response(0, 0) = classical / v;  // sigma^2 tr(dz/dc - 1)/(sigma^2 V)
+  // With theta = 0 or m = 0 the integrand of one mean is odd in zeta; the half turn of angles does not see that.
+  if (theta == 0.0) teacher = 0.0;
+  if (m == 0.0) positional = 0.0;
   result.teacher_response(0, 0) = sigma * variance * teacher - result.response(0, 0) * theta;
   result.positional_force(0, 0) = variance * positional;
   return result;
 }
 
 Quadrature jump_quadrature(const Model& model, int threads) {
-  if (!is_two_token(model)) throw std::invalid_argument("the jump quadrature needs two tokens of equal sigma at rank one");
+  if (!is_two_token(model))
+    throw std::invalid_argument("the jump quadrature needs two tokens of equal sigma at rank one");
   auto evaluate = [model, threads](const Overlaps& o, int level, int) {
     return jump_moments(model, o, jump_rule(level), threads);
   };

@@ -26,8 +26,9 @@ void Model::validate() const {
   require((teacher_matrix.array() >= 0).all() &&
               ((teacher_matrix.rowwise().sum().array() - 1).abs() < 1e-9).all(),
           "the teacher matrix must be row-stochastic");
-  require(positional_matrix.rows() == tokens && positional_matrix.cols() >= 1 && positional_matrix.allFinite(),
-          "the positional matrix must have one row per token");
+  require(
+      positional_matrix.rows() == tokens && positional_matrix.cols() >= 1 && positional_matrix.allFinite(),
+      "the positional matrix must have one row per token");
 }
 
 }  // namespace qksolve::phase

@@ -11,9 +11,10 @@ struct Model {
   int tokens = 2;        // L >= 2
   int rank = 1;          // r >= 1, columns of the student's Q
   int teacher_rank = 1;  // r* >= 1, columns of the teacher's Q*
-  Eigen::VectorXd sigma = Eigen::VectorXd::Constant(2, 0.5);  // L standard deviations of a token's entries, > 0
-  double lambda = 0.01;  // ridge penalty on Q, > 0
-  double omega = 0.3;    // weight of the positional part of the teacher, in [0, 1]
+  Eigen::VectorXd sigma =
+      Eigen::VectorXd::Constant(2, 0.5);  // L standard deviations of a token's entries, > 0
+  double lambda = 0.01;                   // ridge penalty on Q, > 0
+  double omega = 0.3;                     // weight of the positional part of the teacher, in [0, 1]
   // A, L x L, row-stochastic: the teacher's positional attention.
   Eigen::MatrixXd teacher_matrix = (Eigen::MatrixXd(2, 2) << 0.6, 0.4, 0.4, 0.6).finished();
   // B, L x directions: token l carries the positional encoding sum_a B_la e_a with orthonormal e_a.
@@ -26,8 +27,10 @@ struct Model {
 };
 
 // Overlaps of the student, in the units of the theory (no factor sigma):
-//   q = Q'Q/d (r x r), theta = Q'Q*/d (r x r*), m_a = Q'e_a/sqrt(d) (r x directions), V the local variance (r x r).
-// Reports use sigma^2 q, sigma^2 theta, sigma^2 V and m (the convention of the paper's tables) for uniform sigma.
+//   q = Q'Q/d (r x r), theta = Q'Q*/d (r x r*), m_a = Q'e_a/sqrt(d) (r x directions), V the local variance (r
+//   x r).
+// Reports use sigma^2 q, sigma^2 theta, sigma^2 V and m (the convention of the paper's tables) for uniform
+// sigma.
 struct Overlaps {
   Eigen::MatrixXd q, theta, m, V;
 };

@@ -29,17 +29,20 @@ Moments moments_on(const std::vector<double>& normals, const Model& model, const
   const double noise = std::sqrt(o.q(0, 0) - theta * theta);
   const double tau = variance * variance * v;
   const Eigen::MatrixXd& b = model.positional_matrix;
-  const double b_w = (b(0, 0) - b(1, 0)) / std::numbers::sqrt2, b_y = (b(0, 0) + b(1, 0)) / std::numbers::sqrt2;
+  const double b_w = (b(0, 0) - b(1, 0)) / std::numbers::sqrt2,
+               b_y = (b(0, 0) + b(1, 0)) / std::numbers::sqrt2;
 
   const std::size_t count = normals.size() / 4, blocks = (count + kBlock - 1) / kBlock;
   std::vector<Sums> sums(blocks);
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
   for (std::ptrdiff_t block = 0; block < static_cast<std::ptrdiff_t>(blocks); ++block) {
     Sums& s = sums[block];
-    const std::size_t first = static_cast<std::size_t>(block) * kBlock, last = std::min(count, first + kBlock);
+    const std::size_t first = static_cast<std::size_t>(block) * kBlock,
+                      last = std::min(count, first + kBlock);
     for (std::size_t i = first; i < last; i += numerics::kLanes) {
       const Pack zeta_w = numerics::load(&normals[i]), zeta_y = numerics::load(&normals[count + i]);
-      const Pack noise_w = numerics::load(&normals[2 * count + i]), noise_y = numerics::load(&normals[3 * count + i]);
+      const Pack noise_w = numerics::load(&normals[2 * count + i]),
+                 noise_y = numerics::load(&normals[3 * count + i]);
       TwoTokenLabel label;
       for (int k = 0; k < numerics::kLanes; ++k) {
         double t1, t2;
@@ -84,7 +87,8 @@ Moments moments_on(const std::vector<double>& normals, const Model& model, const
 }  // namespace
 
 Quadrature random_quadrature(const Model& model, std::uint64_t seed, int threads) {
-  if (!is_two_token(model)) throw std::invalid_argument("this quadrature needs two tokens of equal sigma at rank one");
+  if (!is_two_token(model))
+    throw std::invalid_argument("this quadrature needs two tokens of equal sigma at rank one");
   // The points of the last (level, replicate): a fixed point asks for the same ones many times over.
   struct Cache {
     int level = -1, replicate = -1;
@@ -99,7 +103,8 @@ Quadrature random_quadrature(const Model& model, std::uint64_t seed, int threads
     }
     return moments_on(cache->normals, model, o, threads);
   };
-  return {"qmc", kRandomLevels, kRandomReplicates, evaluate, two_token_test_error(model), linear_baseline(model)};
+  return {
+      "qmc", kRandomLevels, kRandomReplicates, evaluate, two_token_test_error(model), linear_baseline(model)};
 }
 
 }  // namespace qksolve::phase

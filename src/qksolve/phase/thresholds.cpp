@@ -16,7 +16,9 @@ class Search {
  public:
   Search(const Model& model, const Quadrature& quadrature, const ThresholdOptions& options,
          const std::function<bool()>& interrupted)
-      : options_(options), solver_(model, quadrature, options.solve), coarse_(model, quadrature, coarse_options()) {
+      : options_(options),
+        solver_(model, quadrature, options.solve),
+        coarse_(model, quadrature, coarse_options()) {
     solver_.set_interrupt(interrupted);
     coarse_.set_interrupt(interrupted);
     const double span = std::log(options.alpha_high / options.alpha_low);
@@ -43,8 +45,8 @@ class Search {
     return o;
   }
 
-  // The scan of one branch: solutions on the grid, each started from its neighbour so that the branch is followed as
-  // far as it exists, downwards in alpha and then upwards where that lost it.
+  // The scan of one branch: solutions on the grid, each started from its neighbour so that the branch is
+  // followed as far as it exists, downwards in alpha and then upwards where that lost it.
   const std::vector<BranchSolution>& scan(const Branch& branch) {
     std::vector<BranchSolution>& solutions = scans_[branch.name];
     if (!solutions.empty()) return solutions;
@@ -66,7 +68,8 @@ class Search {
     const auto& solutions = scan(branch);
     const BranchSolution* best = &solutions.front();
     for (const BranchSolution& s : solutions)
-      if (exists(s) && (!exists(*best) || std::abs(std::log(s.alpha / alpha)) < std::abs(std::log(best->alpha / alpha))))
+      if (exists(s) &&
+          (!exists(*best) || std::abs(std::log(s.alpha / alpha)) < std::abs(std::log(best->alpha / alpha))))
         best = &s;
     return *best;
   }
@@ -92,9 +95,10 @@ class Search {
   };
   using Function = std::function<std::optional<Value>(double alpha, double tolerance)>;
 
-  // Root of f between low and high, where it has opposite signs: false position (Illinois), then repeated with tighter
-  // solves until the error of the root, error of f over slope, is small enough.
-  Threshold root(const std::string& which, const Function& f, double low, double high, double f_low, double f_high) {
+  // Root of f between low and high, where it has opposite signs: false position (Illinois), then repeated
+  // with tighter solves until the error of the root, error of f over slope, is small enough.
+  Threshold root(const std::string& which, const Function& f, double low, double high, double f_low,
+                 double f_high) {
     Threshold t;
     t.which = which;
     double tolerance = std::min(1e-3, options_.tolerance), side = 0;
@@ -111,7 +115,8 @@ class Search {
       }
       const double slope = std::abs(f_high - f_low) / (high - low);
       const double uncertainty = (value->error + std::abs(value->f)) / slope;
-      if (uncertainty <= options_.tolerance * alpha || std::abs(high - low) <= 1e-3 * options_.tolerance * alpha) {
+      if (uncertainty <= options_.tolerance * alpha ||
+          std::abs(high - low) <= 1e-3 * options_.tolerance * alpha) {
         t.status = ThresholdStatus::converged;
         // One secant step more; the error still covers all of it.
         t.value = std::clamp(alpha - value->f * (high - low) / (f_high - f_low), low, high);
@@ -147,7 +152,8 @@ class Search {
     };
   }
 
-  // Which of the two branches has the lower training loss at a point of the scan: -1 semantic, +1 positional; 0 none.
+  // Which of the two branches has the lower training loss at a point of the scan: -1 semantic, +1 positional;
+  // 0 none.
   int lower_branch(std::size_t i) {
     const BranchSolution &a = scan(kSemantic)[i], &b = scan(kPositional)[i];
     if (!exists(a) && !exists(b)) return 0;
@@ -156,7 +162,8 @@ class Search {
     return a.estimate.train_loss < b.estimate.train_loss ? -1 : 1;
   }
 
-  static void add_ends(Threshold& t, double low, double high, std::optional<double> f_low, std::optional<double> f_high) {
+  static void add_ends(Threshold& t, double low, double high, std::optional<double> f_low,
+                       std::optional<double> f_high) {
     t.status = ThresholdStatus::no_bracket;
     t.bracket_low = low;
     t.bracket_high = high;
@@ -177,8 +184,8 @@ class Search {
     add_ends(t, alphas_.front(), alphas_.back(), difference(alphas_.front()), difference(alphas_.back()));
     for (std::size_t i = 0; i + 1 < alphas_.size(); ++i) {
       if (lower_branch(i) != 1 || lower_branch(i + 1) != -1) continue;
-      // Close in from both sides until both branches exist at both ends: a branch that ends inside the cell has no
-      // crossing to offer beyond its end.
+      // Close in from both sides until both branches exist at both ends: a branch that ends inside the cell
+      // has no crossing to offer beyond its end.
       double low = alphas_[i], high = alphas_[i + 1];
       auto f_low = difference(low), f_high = difference(high);
       for (int k = 0; k < kMaxBisections && (!f_low || !f_high); ++k) {
@@ -211,13 +218,16 @@ class Search {
       if (lower == 0) return std::nullopt;
       return scan(lower < 0 ? kSemantic : kPositional)[i].estimate.generalization_error - baseline;
     };
-    t.reason = "the test error of the optimal branch does not cross the linear baseline in the searched range";
+    t.reason =
+        "the test error of the optimal branch does not cross the linear baseline in the searched range";
     add_ends(t, alphas_.front(), alphas_.back(), excess(0), excess(alphas_.size() - 1));
     for (std::size_t i = 0; i + 1 < alphas_.size(); ++i) {
       const auto f_low = excess(i), f_high = excess(i + 1);
       if (!f_low || !f_high || (*f_low < 0) == (*f_high < 0)) continue;
       const int lower = lower_branch(i), upper = lower_branch(i + 1);
-      if (lower == upper) return branch_crossing(lower < 0 ? kSemantic : kPositional, alphas_[i], alphas_[i + 1], *f_low, *f_high);
+      if (lower == upper)
+        return branch_crossing(lower < 0 ? kSemantic : kPositional, alphas_[i], alphas_[i + 1], *f_low,
+                               *f_high);
       // The optimal branch changes inside the cell, at alpha_c: see what both do there.
       const Threshold& crossing = alpha_c();
       if (!crossing.value) {
@@ -225,7 +235,8 @@ class Search {
         return t;
       }
       const double at = *crossing.value;
-      const Branch &before = lower < 0 ? kSemantic : kPositional, &after = upper < 0 ? kSemantic : kPositional;
+      const Branch &before = lower < 0 ? kSemantic : kPositional,
+                   &after = upper < 0 ? kSemantic : kPositional;
       const BranchSolver solver = at_tolerance(std::min(1e-3, options_.tolerance));
       const BranchSolution a = solve(solver, before, at), b = solve(solver, after, at);
       if (!exists(a) || !exists(b)) continue;
@@ -258,8 +269,8 @@ class Search {
     return (branch.theta ? s.estimate.overlaps.theta : s.estimate.overlaps.m).norm();
   }
 
-  // Bisection on existence, each try started from the last point that exists; on two levels of the quadrature, whose
-  // difference is part of the error.
+  // Bisection on existence, each try started from the last point that exists; on two levels of the
+  // quadrature, whose difference is part of the error.
   std::vector<Threshold> existence(const std::string& which, const Branch& branch) {
     const auto& solutions = scan(branch);
     std::vector<Threshold> found;
@@ -324,7 +335,8 @@ class Search {
       if (!values[i] || !values[i + 1] || (*values[i] < 0) == (*values[i + 1] < 0)) continue;
       // The same function on two levels: their difference is the error of the finer one.
       const Function f = [&](double alpha, double tolerance) -> std::optional<Value> {
-        const int level = std::clamp(kScanLevel + 1 + static_cast<int>(std::log10(1e-3 / tolerance) + 0.5), 2, 5);
+        const int level =
+            std::clamp(kScanLevel + 1 + static_cast<int>(std::log10(1e-3 / tolerance) + 0.5), 2, 5);
         const auto fine = growth(alpha, level), coarse = growth(alpha, level - 1);
         if (!fine || !coarse) return std::nullopt;
         return Value{*fine, std::abs(*fine - *coarse)};
@@ -358,8 +370,8 @@ const std::vector<std::string>& threshold_names() {
   return names;
 }
 
-std::vector<Threshold> find_thresholds(const Model& model, const Quadrature& quadrature, const ThresholdOptions& options,
-                                       const std::vector<std::string>& which,
+std::vector<Threshold> find_thresholds(const Model& model, const Quadrature& quadrature,
+                                       const ThresholdOptions& options, const std::vector<std::string>& which,
                                        const std::function<bool()>& interrupted) {
   ThresholdOptions own = options;
   own.solve.stability = false;

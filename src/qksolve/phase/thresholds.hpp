@@ -1,5 +1,5 @@
-// Thresholds in alpha at fixed omega: where branches exchange energies, beat the linear baseline, appear or lose
-// stability.
+// Thresholds in alpha at fixed omega: where branches exchange energies, beat the linear baseline, appear or
+// lose stability.
 #pragma once
 
 #include <functional>
@@ -22,24 +22,26 @@ enum class ThresholdStatus { converged, no_bracket, failed };
 struct Threshold {
   std::string which;
   ThresholdStatus status = ThresholdStatus::no_bracket;
-  std::string reason;                 // why not converged
-  std::optional<double> value, error; // alpha and its error
-  std::string branch;                 // alpha_l: the branch that is globally optimal there, or "both" at alpha_c
-  std::string limit;                  // exists/stable: "lower" when the branch exists (is stable) above the value
+  std::string reason;                  // why not converged
+  std::optional<double> value, error;  // alpha and its error
+  std::string branch;  // alpha_l: the branch that is globally optimal there, or "both" at alpha_c
+  std::string limit;   // exists/stable: "lower" when the branch exists (is stable) above the value
   // no_bracket: the ends of the range that was searched and the sought difference there, where it is known.
   std::optional<double> bracket_low, bracket_high, difference_low, difference_high;
 };
 
 // All thresholds `which` can ask for:
 //   alpha_c              training losses of the semantic and the positional branch are equal
-//   alpha_l              the test error of the branch with the lower training loss equals the linear baseline; equal to
+//   alpha_l              the test error of the branch with the lower training loss equals the linear
+//   baseline; equal to
 //                        alpha_c where it jumps across the baseline there
 //   semantic_exists, positional_exists   a limit of existence of that branch
-//   semantic_stable, positional_stable   a limit of local stability: growth = 1 in some sector of the Jacobian
+//   semantic_stable, positional_stable   a limit of local stability: growth = 1 in some sector of the
+//   Jacobian
 // The last four give one entry per limit found. Errors include the quadrature errors of the branches.
 const std::vector<std::string>& threshold_names();
-std::vector<Threshold> find_thresholds(const Model& model, const Quadrature& quadrature, const ThresholdOptions& options,
-                                       const std::vector<std::string>& which,
+std::vector<Threshold> find_thresholds(const Model& model, const Quadrature& quadrature,
+                                       const ThresholdOptions& options, const std::vector<std::string>& which,
                                        const std::function<bool()>& interrupted = {});
 
 }  // namespace qksolve::phase

@@ -27,9 +27,9 @@ TwoTokenLine::TwoTokenLine(double t1, double t2, double tau)
       curvature_bound_(squared_logistic_curvature_bound(t1) + squared_logistic_curvature_bound(t2)) {}
 
 TwoTokenLine::Point TwoTokenLine::evaluate(Pack w) const {
-  // Inner problem: k(y) = (y - s)^2/2 + tau P(w, y). Each of its three terms falls up to one point and rises after it:
-  // s, and the y at which S_11 = T_11 or S_22 = T_22. All stationary points lie between the first and the last of the
-  // three, and within the bound on tau |dP/dy| around s.
+  // Inner problem: k(y) = (y - s)^2/2 + tau P(w, y). Each of its three terms falls up to one point and rises
+  // after it: s, and the y at which S_11 = T_11 or S_22 = T_22. All stationary points lie between the first
+  // and the last of the three, and within the bound on tau |dP/dy| around s.
   const Pack reach = 2.0 * kMaxSlope * tau_ * numerics::abs(w) + 1e-12;
   const Pack nonzero = numerics::select(numerics::abs(w) < 1e-12, broadcast(1e-12), w);
   const Pack zero1 = logit1_ / nonzero - w, zero2 = w - logit2_ / nonzero;
@@ -38,8 +38,10 @@ TwoTokenLine::Point TwoTokenLine::evaluate(Pack w) const {
   Pack y = broadcast(s_);
   const Pack curvature = 1.0 + curvature_bound_ * tau_ * w * w;  // a lower bound on k''
   if (numerics::any(curvature <= 0.0)) {
-    // k may have several minima: take the best point of a grid that resolves the logistic, and stay next to it.
-    const double widest = numerics::maximum(numerics::abs(w) * (high - low));  // in units of the logistic's argument
+    // k may have several minima: take the best point of a grid that resolves the logistic, and stay next to
+    // it.
+    const double widest =
+        numerics::maximum(numerics::abs(w) * (high - low));  // in units of the logistic's argument
     const int cells = static_cast<int>(std::min(4000.0, std::ceil(1.25 * widest))) + 2;
     const Pack spacing = (high - low) / static_cast<double>(cells);
     Pack best = broadcast(HUGE_VAL);
@@ -66,7 +68,8 @@ TwoTokenLine::Point TwoTokenLine::evaluate(Pack w) const {
     const Pack next = y + step;
     step = numerics::select((next >= low) & (next <= high), step, 0.5 * (low + high) - y);
     if (numerics::all(numerics::abs(step) <= 1e-8) || iteration == 80) {
-      // One more step changes y by less than 1e-16: carry the first derivatives there instead of evaluating again.
+      // One more step changes y by less than 1e-16: carry the first derivatives there instead of evaluating
+      // again.
       p.y = y + step;
       p.loss.value += p.loss.dy * step;
       p.loss.dw += p.loss.dwy * step;
@@ -99,9 +102,10 @@ bool TwoTokenLine::common_tangent(Contact::Gap& gap, double largest_step) const 
     const double step_high = step(chord_defect - slope_defect, p.slope[1], 0.25 * largest_step);
     gap.low += step_low;
     gap.high += step_high;
-    gap.x = 0.5 * (p.x[0] + p.x[1]);
+    gap.x = 0.5 * (p.x[0] + p.slope[0] * step_low + p.x[1] + p.slope[1] * step_high);
     if (!(gap.low < gap.high)) return false;
-    if (std::max(std::abs(step_low), std::abs(step_high)) < 1e-10 * (1.0 + std::abs(gap.low) + std::abs(gap.high)))
+    if (std::max(std::abs(step_low), std::abs(step_high)) <
+        1e-10 * (1.0 + std::abs(gap.low) + std::abs(gap.high)))
       return true;
   }
   return false;
@@ -109,8 +113,8 @@ bool TwoTokenLine::common_tangent(Contact::Gap& gap, double largest_step) const 
 
 namespace {
 
-// Whether x(w) turns back inside a cell of width h, judged from the cubic with the given end values and slopes: then
-// its common tangent touches at centre -+ half (in units of w, from the left end).
+// Whether x(w) turns back inside a cell of width h, judged from the cubic with the given end values and
+// slopes: then its common tangent touches at centre -+ half (in units of w, from the left end).
 bool fold_inside(double h, double rise, double slope_left, double slope_right, double& centre, double& half) {
   const double middle = 1.5 * rise / h - 0.25 * (slope_left + slope_right);  // slope at the midpoint
   const double bend = 2.0 * (slope_left + slope_right - 2.0 * middle), tilt = slope_right - slope_left;
@@ -165,14 +169,16 @@ void TwoTokenLine::find_gaps(double x_low, double x_high, Contact& c) const {
 
 double TwoTokenLine::Contact::w_at(double target) const {
   const auto upper = std::upper_bound(x.begin(), x.end(), target) - x.begin();
-  const std::size_t j = std::clamp<std::ptrdiff_t>(upper, 1, static_cast<std::ptrdiff_t>(x.size()) - 1), i = j - 1;
+  const std::size_t j = std::clamp<std::ptrdiff_t>(upper, 1, static_cast<std::ptrdiff_t>(x.size()) - 1),
+                    i = j - 1;
   const double span = x[j] - x[i];
   if (!(span > 0.0)) return w[i];
   // Cubic Hermite interpolation of the inverse function, whose slopes are 1/slope; kept inside the cell.
   const double t = std::clamp((target - x[i]) / span, 0.0, 1.0), height = w[j] - w[i];
   const double left = slope[i] > 0.0 ? std::min(span / slope[i], 3.0 * height) : height;
   const double right = slope[j] > 0.0 ? std::min(span / slope[j], 3.0 * height) : height;
-  const double value = w[i] + t * left + t * t * (3.0 * height - 2.0 * left - right) + t * t * t * (left + right - 2.0 * height);
+  const double value = w[i] + t * left + t * t * (3.0 * height - 2.0 * left - right) +
+                       t * t * t * (left + right - 2.0 * height);
   return std::clamp(value, w[i], w[j]);
 }
 

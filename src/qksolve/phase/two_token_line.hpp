@@ -6,10 +6,11 @@
 //     psi(w) = w^2/2 + min_y [ (y - s)^2/2 + tau P(w, y) ],
 // and the outer problem is a Legendre transform, min_w psi(w) - x w (+ x^2/2). Hence, for all x together:
 //   - the global minimisers are the points w where psi touches its convex hull, and there x = psi'(w);
-//   - the proximal map jumps across each gap of that contact set; the edges of a gap are the contact points of a
+//   - the proximal map jumps across each gap of that contact set; the edges of a gap are the contact points
+//   of a
 //     common tangent, whose slope is the place x of the jump.
-// Parametrised by w everything on the contact set is analytic: the steep slopes and the square-root singularities
-// that the proximal map has as a function of x near a jump are gone.
+// Parametrised by w everything on the contact set is analytic: the steep slopes and the square-root
+// singularities that the proximal map has as a function of x near a jump are gone.
 #pragma once
 
 #include <vector>
@@ -39,9 +40,9 @@ class TwoTokenLine {
   };
   // The contact set over an interval of centres. Also the workspace of `contact`: reuse it from line to line.
   struct Contact {
-    std::vector<Stretch> stretches;       // ascending; there is a jump when there are several
-    std::vector<double> w, x, slope;      // points of the contact set, ascending
-    double w_at(double x_target) const;   // the w of a given x, interpolated: a place for a panel edge
+    std::vector<Stretch> stretches;      // ascending; there is a jump when there are several
+    std::vector<double> w, x, slope;     // points of the contact set, ascending
+    double w_at(double x_target) const;  // the w of a given x, interpolated: a place for a panel edge
     struct Gap {
       double low, high, x;
     };
@@ -49,8 +50,8 @@ class TwoTokenLine {
     std::vector<double> grid_w, grid_psi, grid_x, grid_slope;
     std::vector<int> hull;
   };
-  // Finds the contact set over [x_low, x_high]. The outer ends of the stretches are interpolated, the edges of the
-  // gaps are solved to rounding. `cells`: the size of the grid on which the hull is first taken.
+  // Finds the contact set over [x_low, x_high]. The outer ends of the stretches are interpolated, the edges
+  // of the gaps are solved to rounding. `cells`: the size of the grid on which the hull is first taken.
   void contact(double x_low, double x_high, int cells, Contact& out) const;
 
  private:
@@ -59,8 +60,8 @@ class TwoTokenLine {
 
   TwoTokenLabel label_;
   double tau_, s_ = 0.0;
-  double logit1_, logit2_;   // logistic(logit) = t: where the two terms of the loss vanish
-  double curvature_bound_;   // d2P/dy2 >= curvature_bound_ w^2
+  double logit1_, logit2_;  // logistic(logit) = t: where the two terms of the loss vanish
+  double curvature_bound_;  // d2P/dy2 >= curvature_bound_ w^2
 };
 
 }  // namespace qksolve::phase

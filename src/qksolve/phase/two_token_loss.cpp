@@ -6,8 +6,8 @@
 namespace qksolve::phase {
 
 double squared_logistic_curvature_bound(double t) {
-  // With l = logistic(u) the curvature is 2 l (1-l) (-t + 2 (1+t) l - 3 l^2), affine in t: its minimum over l is concave
-  // in t, so that linear interpolation between exact minima is a lower bound.
+  // With l = logistic(u) the curvature is 2 l (1-l) (-t + 2 (1+t) l - 3 l^2), affine in t: its minimum over l
+  // is concave in t, so that linear interpolation between exact minima is a lower bound.
   constexpr int kCells = 32;
   static const std::array<double, kCells + 1> minima = [] {
     std::array<double, kCells + 1> table{};

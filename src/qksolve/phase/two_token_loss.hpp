@@ -2,10 +2,11 @@
 //
 // With z = (z_1, z_2) the student's preactivations, rotated coordinates are
 //     w = (z_1 - z_2)/sqrt(2),   y = (z_1 + z_2)/sqrt(2),
-// in which the softmax attention of a token to itself reads S_11 = logistic(w^2 + w y), S_22 = logistic(w^2 - w y)
-// and the loss, in units of sigma^2, is
+// in which the softmax attention of a token to itself reads S_11 = logistic(w^2 + w y), S_22 = logistic(w^2 -
+// w y) and the loss, in units of sigma^2, is
 //     P(w, y) = (S_11 - T_11)^2 + (S_22 - T_22)^2.
-// P is even in (w, y) and constant (the uniform attention S = 1/2) on the ridge w = 0, which separates two wells.
+// P is even in (w, y) and constant (the uniform attention S = 1/2) on the ridge w = 0, which separates two
+// wells.
 #pragma once
 
 #include "qksolve/numerics/pack.hpp"
@@ -33,7 +34,8 @@ struct SquaredLogistic {
 
 inline constexpr double kMaxSlope = 8.0 / 27.0;  // |first| <= 8/27, reached at t = 0, logistic(u) = 2/3
 
-// Lower bound over all u on `second`, for t in [0, 1]: never positive, about -.12 at t = 0 and -.03 at t = 1/2.
+// Lower bound over all u on `second`, for t in [0, 1]: never positive, about -.12 at t = 0 and -.03 at t =
+// 1/2.
 double squared_logistic_curvature_bound(double t);
 
 // P and its derivatives.

@@ -28,7 +28,8 @@ struct Descent {
     return 0.5 * ((w - x) * (w - x) + (y - s) * (y - s)) + tau * loss.value;
   }
 
-  // Newton with the smallest eigenvalue of the Hessian floored, inside a radius that shrinks when a step fails.
+  // Newton with the smallest eigenvalue of the Hessian floored, inside a radius that shrinks when a step
+  // fails.
   ProximalPoint from(Pack w, Pack y, int steps, double tolerance) const {
     ProximalPoint at{w, y, {}, TwoTokenLoss(w, y, label)};
     at.energy = energy(at.loss, w, y);

@@ -8,9 +8,9 @@
 namespace qksolve::phase {
 
 struct ProximalPoint {
-  numerics::Pack w, y;   // the minimiser, rotated coordinates
-  numerics::Pack energy; // (w - x)^2/2 + (y - s)^2/2 + tau P(w, y) there
-  TwoTokenLoss loss;     // at (w, y)
+  numerics::Pack w, y;    // the minimiser, rotated coordinates
+  numerics::Pack energy;  // (w - x)^2/2 + (y - s)^2/2 + tau P(w, y) there
+  TwoTokenLoss loss;      // at (w, y)
 };
 
 // Global minimiser over (w, y) for the centres (x, s), one per lane. tau > 0.

@@ -20,8 +20,8 @@ constexpr int kLargestRule = 1024;
 }  // namespace
 
 bool is_two_token(const Model& model) {
-  return model.tokens == 2 && model.rank == 1 && model.teacher_rank == 1 && model.sigma[0] == model.sigma[1] &&
-         model.directions() == 1;
+  return model.tokens == 2 && model.rank == 1 && model.teacher_rank == 1 &&
+         model.sigma[0] == model.sigma[1] && model.directions() == 1;
 }
 
 void teacher_attention(const Model& model, double zeta_w, double zeta_y, double& t1, double& t2) {
@@ -70,7 +70,8 @@ double linear_baseline(const Model& model) {
   return last;
 }
 
-double two_token_generalization_error(const Model& model, const Overlaps& o, double tolerance, double& error) {
+double two_token_generalization_error(const Model& model, const Overlaps& o, double tolerance,
+                                      double& error) {
   const double sigma = model.sigma[0], theta = o.theta(0, 0);
   const double deviation = sigma * std::sqrt(o.q(0, 0) - theta * theta);
   const Eigen::MatrixXd& b = model.positional_matrix;
@@ -79,9 +80,9 @@ double two_token_generalization_error(const Model& model, const Overlaps& o, dou
   const bool even = theta == 0.0 || o.m(0, 0) == 0.0;
 
   auto integrate = [&](int n) {
-    const numerics::GaussRule rule = numerics::gauss_hermite(n * numerics::kLanes / 2);
+    const numerics::GaussRule rule = numerics::gauss_hermite(n * numerics::kLanes);
     double total = 0;
-    for (const TeacherNode& node : teacher_rule(model, 4 * n, 8 * n, 7.0, even)) {
+    for (const TeacherNode& node : teacher_rule(model, 8 * n, 16 * n, 7.0, even)) {
       const double at_w = mean_w + sigma * theta * node.zeta_w, at_y = mean_y + sigma * theta * node.zeta_y;
       Pack inner{};
       for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
@@ -97,8 +98,8 @@ double two_token_generalization_error(const Model& model, const Overlaps& o, dou
     }
     return sigma * sigma * total;
   };
-  double value = integrate(2);
-  for (int n = 4; n <= 16; n += n / 2) {
+  double value = integrate(1);
+  for (int n = 2; n <= 8; ++n) {
     const double refined = integrate(n);
     error = std::abs(refined - value);
     value = refined;

@@ -25,13 +25,14 @@ void teacher_attention(const Model& model, double zeta_w, double zeta_y, double&
 // exp(-radius^2/2). With `half` the angle runs over a half turn only, for integrands even in zeta.
 std::vector<TeacherNode> teacher_rule(const Model& model, int angles, int radii, double radius, bool half);
 
-// Test error of the best positional-only linear map W = E[T], 1/2 E tr (T - W) D (T - W)' = sigma^2 (Var T_11 +
-// Var T_22). Relative error below 1e-11.
+// Test error of the best positional-only linear map W = E[T], 1/2 E tr (T - W) D (T - W)' = sigma^2 (Var T_11
+// + Var T_22). Relative error below 1e-11.
 double linear_baseline(const Model& model);
 
-// Test error 1/2 E tr (S(c) - T) D (S(c) - T)' of a student with the given overlaps (V is not used), refined until
-// the relative change is below `tolerance`; `error` receives the last change.
-double two_token_generalization_error(const Model& model, const Overlaps& overlaps, double tolerance, double& error);
+// Test error 1/2 E tr (S(c) - T) D (S(c) - T)' of a student with the given overlaps (V is not used), refined
+// until the relative change is below `tolerance`; `error` receives the last change.
+double two_token_generalization_error(const Model& model, const Overlaps& overlaps, double tolerance,
+                                      double& error);
 
 // The same as a function of the overlaps.
 std::function<double(const Overlaps&, double, double&)> two_token_test_error(const Model& model);

@@ -1,4 +1,5 @@
-// Where a result comes from. Everything that may differ between two runs of the same computation is collected here.
+// Where a result comes from. Everything that may differ between two runs of the same computation is collected
+// here.
 #pragma once
 
 #include <chrono>
@@ -20,7 +21,8 @@ struct Provenance {
   int threads = 1;
   std::chrono::system_clock::time_point started = std::chrono::system_clock::now();
 
-  // version, git commit, compiler, library versions, argv, seed, threads, started (UTC), wall_seconds up to now.
+  // version, git commit, compiler, library versions, argv, seed, threads, started (UTC), wall_seconds up to
+  // now.
   Json to_json() const;
 };
 

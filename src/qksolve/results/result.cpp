@@ -30,7 +30,8 @@ void put(Json& record, const std::string& key, const std::optional<double>& valu
 Output::Output(std::string path, std::ostream& standard_output)
     : path_(std::move(path)), standard_output_(standard_output) {
   if (path_.empty()) return;
-  if (std::filesystem::is_directory(path_)) throw FileError("cannot write '" + path_ + "': it is a directory");
+  if (std::filesystem::is_directory(path_))
+    throw FileError("cannot write '" + path_ + "': it is a directory");
   // A device or pipe is written directly: a rename would replace it by a file.
   if (std::filesystem::exists(path_) && !std::filesystem::is_regular_file(path_)) return;
   if (std::filesystem::exists(path_) && access(path_.c_str(), W_OK) != 0)

@@ -12,7 +12,7 @@
 namespace qksolve::results {
 
 struct Result {
-  std::string schema;         // "qksolve.<model>.<verb>/<version>"
+  std::string schema;  // "qksolve.<model>.<verb>/<version>"
   Json parameters = Json::object();
   std::vector<Json> records;  // flat objects
   Json summary = Json::object();
@@ -30,8 +30,8 @@ class FileError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The place a result goes to: a file, written under a temporary name beside it and renamed when complete, or standard
-// output. Opened before the computation, so that an unwritable place is known at once.
+// The place a result goes to: a file, written under a temporary name beside it and renamed when complete, or
+// standard output. Opened before the computation, so that an unwritable place is known at once.
 class Output {
  public:
   // Empty path: `standard_output`. Throws FileError if the file cannot be created.
