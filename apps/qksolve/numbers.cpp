@@ -79,8 +79,13 @@ std::vector<double> parse_grid(const std::string& option, std::string_view text,
   const std::vector<std::string> pieces = split(text, ':');
   if (pieces.size() != 3) refuse(option, text, "start:stop:count or a list a,b,c");
   const double start = parse_real(option, pieces[0], bounds), stop = parse_real(option, pieces[1], bounds);
-  const std::int64_t count = parse_integer(option, pieces[2], 2, 1000000);
   if (!(start < stop)) refuse(option, text, "start:stop:count with start < stop");
+  std::int64_t count = 0;
+  try {
+    count = parse_integer(option, pieces[2], 2, 1000000);
+  } catch (const UsageError&) {
+    refuse(option, text, "start:stop:count with a plain integer count from 2 to 1000000");
+  }
   std::vector<double> values;
   for (std::int64_t i = 0; i < count; ++i)
     values.push_back(i + 1 == count

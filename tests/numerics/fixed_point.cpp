@@ -77,7 +77,8 @@ TEST_CASE("steps that would leave the domain are shortened; a start outside it i
   const auto result = solve_fixed_point(map, ones, VectorXd::Constant(1, 20.0), options);
   CHECK(result.status == FixedPointStatus::converged);
   CHECK(result.x[0] == doctest::Approx(std::sqrt(0.3)).epsilon(1e-11));
-  CHECK(solve_fixed_point(map, ones, VectorXd::Constant(1, -1.0), options).status == FixedPointStatus::non_finite);
+  CHECK(solve_fixed_point(map, ones, VectorXd::Constant(1, -1.0), options).status ==
+        FixedPointStatus::non_finite);
 }
 
 TEST_CASE("a map without fixed point never converges, even where its residual is small") {
@@ -104,5 +105,6 @@ TEST_CASE("the finite-difference Jacobian is that of the map, also at the edge o
     fx = 3 * x;
     return x[0] >= 1;
   };
-  CHECK(jacobian(half_line, VectorXd::Ones(1), VectorXd::Ones(1), 1e-3)(0, 0) == doctest::Approx(3).epsilon(1e-9));
+  CHECK(jacobian(half_line, VectorXd::Ones(1), VectorXd::Ones(1), 1e-3)(0, 0) ==
+        doctest::Approx(3).epsilon(1e-9));
 }

@@ -35,7 +35,8 @@ TEST_CASE("randomised Sobol points are normal, unbiased, and converge faster tha
     }
     const double spread = std::sqrt(std::max(0.0, square - mean * mean));
     CHECK(std::abs(mean - 2.0) < 5 * spread / std::sqrt(replicates - 1.0));
-    if (last_spread > 0) CHECK(spread < last_spread / 16);  // 64 times the points: independent ones would give 8
+    if (last_spread > 0)
+      CHECK(spread < last_spread / 16);  // 64 times the points: independent ones would give 8
     last_spread = spread;
   }
 }

@@ -1,6 +1,4 @@
 // The proximal map of the two-token loss: derivatives, and global minima proven by exhaustive search.
-#include "qksolve/phase/two_token_proximal.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <random>
 
 #include "qksolve/phase/two_token_line.hpp"
+#include "qksolve/phase/two_token_proximal.hpp"
 
 using namespace qksolve::phase;
 using qksolve::numerics::broadcast;
@@ -23,12 +22,14 @@ struct Case {
 // Random labels, strengths and centres; every third centre is close to the origin, through which a jump runs.
 std::vector<Case> random_cases(int count, unsigned seed) {
   std::mt19937_64 engine(seed);
-  auto uniform = [&](double low, double high) { return low + (high - low) * static_cast<double>(engine() >> 11) * 0x1p-53; };
+  auto uniform = [&](double low, double high) {
+    return low + (high - low) * static_cast<double>(engine() >> 11) * 0x1p-53;
+  };
   std::vector<Case> cases;
   for (int i = 0; i < count; ++i) {
     const double size = i % 3 == 0 ? 0.02 : 1.5;
-    cases.push_back({uniform(0, 1), uniform(0, 1), std::exp(uniform(std::log(0.3), std::log(20.0))), uniform(-size, size),
-                     uniform(-size, size)});
+    cases.push_back({uniform(0, 1), uniform(0, 1), std::exp(uniform(std::log(0.3), std::log(20.0))),
+                     uniform(-size, size), uniform(-size, size)});
   }
   return cases;
 }
@@ -39,7 +40,8 @@ double energy(const Case& c, double w, double y) {
   return 0.5 * ((w - c.x) * (w - c.x) + (y - c.s) * (y - c.s)) + c.tau * (a * a + b * b);
 }
 
-// Lowest energy on a grid that covers the ball in which the minimiser must lie, refined around its best points.
+// Lowest energy on a grid that covers the ball in which the minimiser must lie, refined around its best
+// points.
 double grid_minimum(const Case& c) {
   const double reach = std::sqrt(2 * energy(c, c.x, c.s)) + 1e-9;
   const int n = 240;
@@ -86,7 +88,8 @@ double line_energy(const Case& c, bool& jump, double& mismatch) {
     // At a jump both edges have the same centre and the same energy.
     const double left = contact.stretches[k].w_high, right = contact.stretches[k + 1].w_low;
     const Case here{c.t1, c.t2, c.tau, contact.stretches[k].x_high, c.s};
-    mismatch = std::max(mismatch, std::abs(energy(here, left, at(left)[1]) - energy(here, right, at(right)[1])));
+    mismatch =
+        std::max(mismatch, std::abs(energy(here, left, at(left)[1]) - energy(here, right, at(right)[1])));
     mismatch = std::max(mismatch, std::abs(at(left)[0] - at(right)[0]));
   }
   for (const auto& stretch : contact.stretches) {
@@ -140,7 +143,8 @@ TEST_CASE("descent from several starts and the convex hull of a line both find t
     CAPTURE(c.x);
     CAPTURE(c.s);
     const double lowest = grid_minimum(c);
-    const auto descent = two_token_proximal({broadcast(c.t1), broadcast(c.t2)}, c.tau, broadcast(c.x), broadcast(c.s));
+    const auto descent =
+        two_token_proximal({broadcast(c.t1), broadcast(c.t2)}, c.tau, broadcast(c.x), broadcast(c.s));
     CHECK(descent.energy[0] <= lowest + 1e-9);
     bool jump = false;
     double mismatch = 0;

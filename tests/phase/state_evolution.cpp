@@ -36,8 +36,8 @@ BranchSolution solve(const Model& model, double alpha, const Branch& branch, dou
 }  // namespace
 
 TEST_CASE("the moments are the derivatives of the expected envelope") {
-  // d/dq, d/dtheta, d/dm, d/dV of E[M] at fixed other overlaps: -response/2, -teacher response, -positional force and
-  // -force_outer/2. Finite differences of the envelope know nothing of integration by parts.
+  // d/dq, d/dtheta, d/dm, d/dV of E[M] at fixed other overlaps: -response/2, -teacher response, -positional
+  // force and -force_outer/2. Finite differences of the envelope know nothing of integration by parts.
   for (const Model& model : {Model{}, asymmetric()}) {
     const double q = 0.42, theta = 0.5, m = 0.2, v = 52.0;
     const JumpRule rule = jump_rule(3);
@@ -47,10 +47,14 @@ TEST_CASE("the moments are the derivatives of the expected envelope") {
     };
     const Moments at = jump_moments(model, overlaps(q, theta, m, v), rule, 2);
     const double h = 0.02;
-    CHECK(-0.5 * at.response(0, 0) == doctest::Approx((envelope(h, 0, 0, 0) - envelope(-h, 0, 0, 0)) / (2 * h)).epsilon(2e-3));
-    CHECK(-at.teacher_response(0, 0) == doctest::Approx((envelope(0, h, 0, 0) - envelope(0, -h, 0, 0)) / (2 * h)).epsilon(2e-3));
-    CHECK(-at.positional_force(0, 0) == doctest::Approx((envelope(0, 0, h, 0) - envelope(0, 0, -h, 0)) / (2 * h)).epsilon(2e-3));
-    CHECK(-0.5 * at.force_outer(0, 0) == doctest::Approx((envelope(0, 0, 0, 1) - envelope(0, 0, 0, -1)) / 2).epsilon(2e-3));
+    CHECK(-0.5 * at.response(0, 0) ==
+          doctest::Approx((envelope(h, 0, 0, 0) - envelope(-h, 0, 0, 0)) / (2 * h)).epsilon(2e-3));
+    CHECK(-at.teacher_response(0, 0) ==
+          doctest::Approx((envelope(0, h, 0, 0) - envelope(0, -h, 0, 0)) / (2 * h)).epsilon(2e-3));
+    CHECK(-at.positional_force(0, 0) ==
+          doctest::Approx((envelope(0, 0, h, 0) - envelope(0, 0, -h, 0)) / (2 * h)).epsilon(2e-3));
+    CHECK(-0.5 * at.force_outer(0, 0) ==
+          doctest::Approx((envelope(0, 0, 0, 1) - envelope(0, 0, 0, -1)) / 2).epsilon(2e-3));
     CHECK(at.mass == doctest::Approx(1).epsilon(1e-7));
   }
 }
@@ -89,7 +93,8 @@ TEST_CASE("the derivative of the training loss in alpha is the expected envelope
   const double alpha = 1.5, h = 0.02;
   for (const Branch& branch : {kSemantic, kPositional}) {
     const double slope = (solve(model, alpha + h, branch, 1e-5).estimate.train_loss -
-                          solve(model, alpha - h, branch, 1e-5).estimate.train_loss) / (2 * h);
+                          solve(model, alpha - h, branch, 1e-5).estimate.train_loss) /
+                         (2 * h);
     CHECK(solve(model, alpha, branch, 1e-5).estimate.envelope == doctest::Approx(slope).epsilon(1e-4));
   }
 }
@@ -117,8 +122,10 @@ TEST_CASE("the signs of theta and of m do not matter") {
   for (const Moments& b : {at(-0.5, 0.2), at(0.5, -0.2), at(-0.5, -0.2)}) {
     CHECK(b.loss == doctest::Approx(a.loss).epsilon(1e-4));
     CHECK(b.response(0, 0) == doctest::Approx(a.response(0, 0)).epsilon(1e-3));
-    CHECK(std::abs(b.teacher_response(0, 0)) == doctest::Approx(std::abs(a.teacher_response(0, 0))).epsilon(1e-3));
-    CHECK(std::abs(b.positional_force(0, 0)) == doctest::Approx(std::abs(a.positional_force(0, 0))).epsilon(1e-3));
+    CHECK(std::abs(b.teacher_response(0, 0)) ==
+          doctest::Approx(std::abs(a.teacher_response(0, 0))).epsilon(1e-3));
+    CHECK(std::abs(b.positional_force(0, 0)) ==
+          doctest::Approx(std::abs(a.positional_force(0, 0))).epsilon(1e-3));
   }
   CHECK(std::abs(at(0, 0.2).teacher_response(0, 0)) < 1e-12);
   CHECK(std::abs(at(0.5, 0).positional_force(0, 0)) < 1e-9);
@@ -159,7 +166,8 @@ TEST_CASE("the test error of the zero student is that of uniform attention, and 
   double uniform = 0;
   for (const TeacherNode& node : teacher_rule(model, 40, 80, 9, true))
     uniform += node.weight * 0.25 * ((node.t1 - 0.5) * (node.t1 - 0.5) + (node.t2 - 0.5) * (node.t2 - 0.5));
-  CHECK(two_token_generalization_error(model, overlaps(1e-14, 0, 0, 1), 1e-9, error) == doctest::Approx(uniform).epsilon(1e-8));
+  CHECK(two_token_generalization_error(model, overlaps(1e-14, 0, 0, 1), 1e-9, error) ==
+        doctest::Approx(uniform).epsilon(1e-8));
   CHECK(two_token_generalization_error(model, overlaps(1 + 1e-13, 1, 0, 1), 1e-9, error) < 1e-12);
 }
 

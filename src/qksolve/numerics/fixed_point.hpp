@@ -27,7 +27,7 @@ struct FixedPointOptions {
   double tolerance = 1e-8;      // on the undamped residual at the returned point, > 0
   int max_evaluations = 500;    // of F, >= 1, Jacobians included
   double start_anderson = 0.3;  // residual below which Anderson mixing takes over from damped steps
-  double start_newton = 1e-2;   // residual below which Newton is tried
+  double start_newton = 0.1;    // residual below which Newton is tried
   int anderson_depth = 5;       // number of earlier points kept
 };
 

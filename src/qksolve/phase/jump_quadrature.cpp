@@ -175,7 +175,8 @@ Moments jump_moments(const Model& model, const Overlaps& o, const JumpRule& rule
   result.force_outer(0, 0) = variance * variance * variance * square;
   result.response(0, 0) = sigma * variance * noise_part / noise;
   result.classical_response(0, 0) = classical / v;  // sigma^2 tr(dz/dc - 1)/(sigma^2 V)
-  // With theta = 0 or m = 0 the integrand of one mean is odd in zeta; the half turn of angles does not see that.
+  // With theta = 0 or m = 0 the integrand of one mean is odd in zeta; the half turn of angles does not see
+  // that.
   if (theta == 0.0) teacher = 0.0;
   if (m == 0.0) positional = 0.0;
   result.teacher_response(0, 0) = sigma * variance * teacher - result.response(0, 0) * theta;

@@ -42,7 +42,7 @@ TwoTokenLine::Point TwoTokenLine::evaluate(Pack w) const {
     // it.
     const double widest =
         numerics::maximum(numerics::abs(w) * (high - low));  // in units of the logistic's argument
-    const int cells = static_cast<int>(std::min(4000.0, std::ceil(1.25 * widest))) + 2;
+    const int cells = static_cast<int>(std::min(4000.0, std::ceil(0.7 * widest))) + 2;
     const Pack spacing = (high - low) / static_cast<double>(cells);
     Pack best = broadcast(HUGE_VAL);
     for (int i = 0; i <= cells; ++i) {
