@@ -69,7 +69,7 @@ std::vector<double> parse_reals(const std::string& option, std::string_view text
 
 std::vector<double> parse_grid(const std::string& option, std::string_view text, const Bounds& bounds) {
   if (text.find(':') == std::string_view::npos) {
-    const std::vector<double> values = parse_reals(option, text, bounds);
+    std::vector<double> values = parse_reals(option, text, bounds);
     for (std::size_t i = 0; i < values.size(); ++i)
       if (std::find(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(i), values[i]) !=
           values.begin() + static_cast<std::ptrdiff_t>(i))

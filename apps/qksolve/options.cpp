@@ -171,7 +171,7 @@ void Options::reals(const std::string& name, std::vector<double>& target, const 
   record.value = [&target] { return Json(target); };
 }
 
-void Options::choice(const std::string& name, std::string& target, std::vector<std::string> allowed,
+void Options::choice(const std::string& name, std::string& target, const std::vector<std::string>& allowed,
                      const std::string& meaning) {
   Record& record = add(name, join(allowed, "|"), meaning + " (default " + target + ")");
   record.parse = [name, &target, allowed](const std::string& t) {
@@ -182,7 +182,7 @@ void Options::choice(const std::string& name, std::string& target, std::vector<s
 }
 
 void Options::choices(const std::string& name, std::vector<std::string>& target,
-                      std::vector<std::string> allowed, const std::string& meaning) {
+                      const std::vector<std::string>& allowed, const std::string& meaning) {
   Record& record =
       add(name, "LIST", meaning + ": " + join(allowed, ",") + " (default " + join(target, ",") + ")");
   record.parse = [name, &target, allowed](const std::string& t) {
@@ -244,7 +244,9 @@ void Options::read_config(const std::string& path) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const bool is_json = first != std::string::npos && text[first] == '{';
   const std::string schema = "qksolve." + command_.get_parent()->get_name() + "." + command_.get_name() + "/";
-  for (const auto& [key, value] : is_json ? result_settings(path, text, schema) : toml_settings(path, text)) {
+  for (const auto& [name, text_value] :
+       is_json ? result_settings(path, text, schema) : toml_settings(path, text)) {
+    const std::string& key = name;  // a lambda cannot capture a structured binding
     Record* record = find(key);
     if (record == nullptr) {
       const auto nearest =
@@ -257,7 +259,7 @@ void Options::read_config(const std::string& path) {
     }
     if (record->option->count() > 0) continue;  // the command line wins
     try {
-      record->parse(value);
+      record->parse(text_value);
     } catch (const UsageError& error) {
       throw UsageError(path + ": " + error.what());
     }

@@ -29,11 +29,11 @@ class Options {
   // Exactly as many values as the default holds.
   void reals(const std::string& name, std::vector<double>& target, const Bounds& bounds,
              const std::string& meaning);
-  void choice(const std::string& name, std::string& target, std::vector<std::string> allowed,
+  void choice(const std::string& name, std::string& target, const std::vector<std::string>& allowed,
               const std::string& meaning);
   // A comma-separated list of words, each at most once.
-  void choices(const std::string& name, std::vector<std::string>& target, std::vector<std::string> allowed,
-               const std::string& meaning);
+  void choices(const std::string& name, std::vector<std::string>& target,
+               const std::vector<std::string>& allowed, const std::string& meaning);
   // Anything else: `parse` reads the text and throws UsageError, `value` gives what `parameters` shows (null:
   // leave out).
   void text(const std::string& name, const std::string& placeholder, const std::string& default_text,

@@ -24,7 +24,7 @@ struct Arguments : PhaseArguments {
 };
 
 std::vector<phase::Branch> branches(const std::string& name) {
-  const std::vector<phase::Branch> all{phase::kSemantic, phase::kPositional, phase::kUninformed};
+  std::vector<phase::Branch> all{phase::kSemantic, phase::kPositional, phase::kUninformed};
   if (name == "all") return all;
   for (const phase::Branch& branch : all)
     if (branch.name == name) return {branch};

@@ -336,7 +336,7 @@ class Search {
       // The same function on two levels: their difference is the error of the finer one.
       const Function f = [&](double alpha, double tolerance) -> std::optional<Value> {
         const int level =
-            std::clamp(kScanLevel + 1 + static_cast<int>(std::log10(1e-3 / tolerance) + 0.5), 2, 5);
+            std::clamp(kScanLevel + 1 + static_cast<int>(std::lround(std::log10(1e-3 / tolerance))), 2, 5);
         const auto fine = growth(alpha, level), coarse = growth(alpha, level - 1);
         if (!fine || !coarse) return std::nullopt;
         return Value{*fine, std::abs(*fine - *coarse)};
