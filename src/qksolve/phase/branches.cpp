@@ -201,7 +201,7 @@ class BranchRun {
     std::string other_branch;
     for (const int level : {coarsest, finer}) {
       if (level == finer && finer == coarsest && solution_.map_evaluations > 0) break;
-      for (std::size_t k = 0; k < (level == coarsest ? starts.size() : 1); ++k) {
+      for (std::size_t k = 0; k < (level == coarsest && !options_.level ? starts.size() : 1); ++k) {
         const numerics::FixedPointResult result =
             solve_at(level, -1, coordinates_.pack(starts[k]), options_.damping);
         if (interrupted()) return fail(Status::iteration_limit, "interrupted");
