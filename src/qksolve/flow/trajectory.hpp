@@ -19,7 +19,7 @@ struct Request {
   std::vector<double> betas;   // where beta first reaches each of them
   double end = 1e12;           // the search for losses and betas stops here, > 0 and not before the last time
   double tolerance = 1e-10;    // relative, on everything reported and on the drift of the invariant
-  int step_limit = 1000000;    // steps or panels
+  int step_limit = 20000;      // steps or panels
   std::function<bool()> interrupted;  // asked now and then; true ends the run as `failed`
 };
 
