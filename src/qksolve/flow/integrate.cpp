@@ -195,7 +195,7 @@ Trajectory integrate(const Model& model, const Request& request) {
   targets = prepare(model, request, coarse);
   Run(model, request, 20 * fine_tolerance).go(coarse, targets);
   auto finish = [&](std::vector<Point>& points, const std::vector<Point>& reference) {
-    merge(points, reference, fine_tolerance);
+    merge(points, reference, 4 * fine_tolerance);
     for (Point& point : points) complete(model, invariant, point.u - model.start.u, request.tolerance, point);
   };
   finish(fine.at_times, coarse.at_times);
