@@ -19,8 +19,8 @@ struct Outcome {
   Json json() const { return Json::parse(out); }
 };
 
-Outcome run(std::vector<std::string> words) {
-  words.insert(words.begin(), {"qksolve", "flow", "solve"});
+Outcome run(std::vector<std::string> words, const std::string& verb = "solve") {
+  words.insert(words.begin(), {"qksolve", "flow", verb});
   std::ostringstream out, err;
   const int code = run_program(words, out, err);
   return {code, out.str(), err.str()};
@@ -143,4 +143,56 @@ TEST_CASE("bad input is a usage error that names the option") {
     CHECK(outcome.out.empty());
     for (const std::string& text : expected) CHECK(outcome.err.find(text) != std::string::npos);
   }
+}
+
+TEST_CASE("flow simulate records the projections and compares them with the reduced flow") {
+  const std::vector<std::string> words = {"--d",     "40", "--parameterization", "all", "--optimizer", "rk4",
+                                          "--steps", "100"};
+  const Outcome outcome = run(words, "simulate");
+  REQUIRE(outcome.code == kDone);
+  const Json json = outcome.json();
+  CHECK(json["schema"] == "qksolve.flow.simulate/1");
+  CHECK(json["parameters"]["d"] == 40);
+  CHECK(json["records"].back()["t"] == 100.0);
+  for (const Json& r : json["records"])
+    for (const std::string key : {"u", "beta", "p", "margin", "loss", "off_line_ov", "off_line_qk"})
+      CHECK(r[key].is_number());
+  REQUIRE(json["summary"]["reduced_flow"].size() == 4);
+  for (const Json& row : json["summary"]["reduced_flow"])
+    CHECK(row["largest_p_difference"].get<double>() < 1e-4);
+}
+
+TEST_CASE("flow simulate reruns from its result, and differs between seeds only where it should") {
+  const std::string path = (std::filesystem::temp_directory_path() / "qksolve_simulate_rerun.json").string();
+  const std::vector<std::string> words = {"--d",     "40", "--optimizer", "sgd",   "--batch", "8",
+                                          "--steps", "20", "--times",     "10,20", "--init",  "random",
+                                          "--seed",  "3",  "-o",          path};
+  REQUIRE(run(words, "simulate").code == kDone);
+  const Json original = Json::parse(std::ifstream(path));
+  CHECK(original["records"].size() == 2);
+  const Outcome again = run({"--config", path}, "simulate"),
+                other = run({"--config", path, "--seed", "4"}, "simulate");
+  for (const std::string key : {"parameters", "records", "summary"})
+    CHECK(again.json()[key] == original[key]);
+  CHECK(other.json()["records"] != original["records"]);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("flow simulate refuses bad input and reports learning rates that blow up") {
+  const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> cases = {
+      {{"--d", "20"}, {"--d", "'20'", "31"}},
+      {{"--optimizer", "sgd", "--batch", "0"}, {"--batch", "'0'"}},
+      {{"--batch", "5"}, {"--batch", "--optimizer"}},
+      {{"--times", "3.5"}, {"--times", "'3.5'", "--step-size"}},
+      {{"--inner-dimension", "3"}, {"--inner-dimension", "'3'"}},
+      {{"--u0", "0", "--parameterization", "FAFO"}, {"--u0", "--imbalance-ov"}}};
+  for (const auto& [words, expected] : cases) {
+    const Outcome outcome = run(words, "simulate");
+    CHECK(outcome.code == kUsage);
+    for (const std::string& text : expected) CHECK(outcome.err.find(text) != std::string::npos);
+  }
+  const Outcome outcome =
+      run({"--d", "40", "--eta-ov", "1e200", "--eta-qk", "1e200", "--parameterization", "FAFO"}, "simulate");
+  CHECK(outcome.code == kNotConverged);
+  CHECK(outcome.json()["records"].back()["status"] == "non_finite");
 }

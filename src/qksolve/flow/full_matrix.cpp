@@ -46,11 +46,14 @@ void check(const Model& model, const Training& training) {
   auto require = [](bool holds, const std::string& message) {
     if (!holds) throw std::invalid_argument(message);
   };
-  require(training.dimension >= vocabulary(model.task), "the dimension must be at least the number of tokens");
+  require(training.dimension >= vocabulary(model.task),
+          "the dimension must be at least the number of tokens");
   require(training.inner_dimension >= 0, "the inner dimension must not be negative");
-  require(training.init != Init::aligned || training.inner_dimension == 0 || training.inner_dimension >= model.task.classes,
+  require(training.init != Init::aligned || training.inner_dimension == 0 ||
+              training.inner_dimension >= model.task.classes,
           "the inner dimension must be at least the number of classes");
-  require(training.init_scale > 0 && std::isfinite(training.init_scale), "the initial scale must be positive");
+  require(training.init_scale > 0 && std::isfinite(training.init_scale),
+          "the initial scale must be positive");
   require(training.step_size > 0 && std::isfinite(training.step_size), "the step size must be positive");
   require(training.steps >= 0, "steps must not be negative");
   require(training.batch >= 0, "the batch must not be negative");
@@ -82,7 +85,8 @@ std::vector<Example> population(const Task& task) {
   return examples;
 }
 
-// What the loss sees of the weights: logits of every key, scores of every key for every query; with gradients by both.
+// What the loss sees of the weights: logits of every key, scores of every key for every query; with gradients
+// by both.
 struct FullModel::Forward {
   MatrixXd logits, scores;                    // C x keys, keys x queries
   MatrixXd logits_gradient, scores_gradient;  // same
@@ -90,7 +94,10 @@ struct FullModel::Forward {
 };
 
 FullModel::FullModel(const Model& model, const Training& training)
-    : model_(model), training_(training), frozen_(model.task.query != Query::shared), population_(population(model.task)) {
+    : model_(model),
+      training_(training),
+      frozen_(model.task.query != Query::shared),
+      population_(population(model.task)) {
   check(model, training);
   if (training_.inner_dimension == 0)
     training_.inner_dimension = training.init == Init::aligned ? model.task.classes : training.dimension;
@@ -109,7 +116,8 @@ void FullModel::start(std::uint64_t seed) {
   if (training_.init == Init::aligned) {
     // Rows: one mode of W_QK each, as unit vectors in the space of keys and of queries.
     const int modes = task.query == Query::shared ? 1 : classes;
-    MatrixXd key_modes = MatrixXd::Zero(modes, keys_.rows()), query_modes = MatrixXd::Zero(modes, queries_.rows());
+    MatrixXd key_modes = MatrixXd::Zero(modes, keys_.rows()),
+             query_modes = MatrixXd::Zero(modes, queries_.rows());
     if (modes == 1) {
       key_modes.leftCols(classes * task.pool).setConstant(1.0 / (classes * task.pool));
       key_modes.rightCols(task.common).setConstant(-1.0 / task.common);
@@ -122,8 +130,8 @@ void FullModel::start(std::uint64_t seed) {
         query_modes.block(c, c * queries, 1, queries).setConstant(1 / std::sqrt(queries));
       }
     }
-    const auto [x, y] =
-        factor_sizes(std::sqrt(task.qk_multiplier()) * model_.start.beta, factorized_qk ? model_.imbalance_qk : 0.0);
+    const auto [x, y] = factor_sizes(std::sqrt(task.qk_multiplier()) * model_.start.beta,
+                                     factorized_qk ? model_.imbalance_qk : 0.0);
     const auto [o, v] =
         factor_sizes(std::sqrt(task.pool) * model_.start.u, factorized_ov ? model_.imbalance_ov : 0.0);
     key_factor = MatrixXd::Zero(inner, d);
@@ -131,7 +139,8 @@ void FullModel::start(std::uint64_t seed) {
     key_factor.topRows(modes) = x * key_modes * keys_;
     query_factor.topRows(modes) = y * query_modes * queries_;
     // Every class against the mean of all.
-    const MatrixXd projector = MatrixXd::Identity(classes, classes) - MatrixXd::Constant(classes, classes, 1.0 / classes);
+    const MatrixXd projector =
+        MatrixXd::Identity(classes, classes) - MatrixXd::Constant(classes, classes, 1.0 / classes);
     MatrixXd class_tokens = MatrixXd::Zero(classes, keys_.rows());
     for (int c = 0; c < classes; ++c)
       class_tokens.block(c, c * task.pool, 1, task.pool).setConstant(1 / std::sqrt(task.pool));
@@ -165,7 +174,8 @@ FullModel::Forward FullModel::forward(const std::vector<Example>& examples, bool
   if (weights_.qk.size() == 1)
     f.scores = keys_ * (weights_.qk[0] * queries_.transpose()).eval();
   else
-    f.scores = (weights_.qk[0] * keys_.transpose()).eval().transpose() * (weights_.qk[1] * queries_.transpose()).eval();
+    f.scores = (weights_.qk[0] * keys_.transpose()).eval().transpose() *
+               (weights_.qk[1] * queries_.transpose()).eval();
   if (with_gradient) {
     f.logits_gradient = MatrixXd::Zero(f.logits.rows(), f.logits.cols());
     f.scores_gradient = MatrixXd::Zero(f.scores.rows(), f.scores.cols());
@@ -190,7 +200,8 @@ FullModel::Forward FullModel::forward(const std::vector<Example>& examples, bool
     const double sum = residual.sum();
     // log(1 + others/true) keeps its digits when the others are tiny.
     const double others = sum - residual[x.label];
-    f.loss += x.probability * (top == logits[x.label] ? std::log1p(others) : std::log(sum) + top - logits[x.label]);
+    f.loss +=
+        x.probability * (top == logits[x.label] ? std::log1p(others) : std::log(sum) + top - logits[x.label]);
     f.attention += x.probability * mass;
     f.margin += x.probability * (logits[x.label] * task.classes - logits.sum()) / (task.classes - 1);
     if (!with_gradient) continue;
@@ -214,13 +225,15 @@ double FullModel::loss(const std::vector<Example>& examples) const { return forw
 std::vector<MatrixXd> FullModel::ov_gradient(const Forward& f) const {
   if (weights_.ov.size() == 1) return {f.logits_gradient * keys_};
   const MatrixXd values = weights_.ov[1] * keys_.transpose();
-  return {f.logits_gradient * values.transpose(), (weights_.ov[0].transpose() * f.logits_gradient).eval() * keys_};
+  return {f.logits_gradient * values.transpose(),
+          (weights_.ov[0].transpose() * f.logits_gradient).eval() * keys_};
 }
 
 std::vector<MatrixXd> FullModel::qk_gradient(const Forward& f) const {
   if (weights_.qk.size() == 1) return {(keys_.transpose() * f.scores_gradient).eval() * queries_};
   const MatrixXd keys = weights_.qk[0] * keys_.transpose(), queries = weights_.qk[1] * queries_.transpose();
-  return {(queries * f.scores_gradient.transpose()).eval() * keys_, (keys * f.scores_gradient).eval() * queries_};
+  return {(queries * f.scores_gradient.transpose()).eval() * keys_,
+          (keys * f.scores_gradient).eval() * queries_};
 }
 
 Weights FullModel::gradient(const std::vector<Example>& examples) const {
@@ -264,7 +277,8 @@ Measurement FullModel::measure() const {
   for (const Example& x : population_)
     m.beta += x.probability * (f.scores.col(x.query).segment(x.label * task.pool, task.pool).mean() -
                                f.scores.col(x.query).tail(task.common).mean());
-  MatrixXd logits_line = MatrixXd::Zero(classes, keys_.rows()), scores_line = MatrixXd::Zero(keys_.rows(), queries_.rows());
+  MatrixXd logits_line = MatrixXd::Zero(classes, keys_.rows()),
+           scores_line = MatrixXd::Zero(keys_.rows(), queries_.rows());
   for (int token = 0; token < distinct; ++token) {  // own logit u (C-1)/C, the others -u/C
     logits_line.col(token).setConstant(-m.u / classes);
     logits_line(token / task.pool, token) += m.u;
@@ -277,7 +291,9 @@ Measurement FullModel::measure() const {
     for (const Example& x : population_)
       scores_line.col(x.query).segment(x.label * task.pool, task.pool).setConstant(m.beta);
   }
-  auto off = [](const MatrixXd& x, const MatrixXd& line) { return x.norm() > 0 ? (x - line).norm() / x.norm() : 0.0; };
+  auto off = [](const MatrixXd& x, const MatrixXd& line) {
+    return x.norm() > 0 ? (x - line).norm() / x.norm() : 0.0;
+  };
   m.off_line_ov = off(f.logits, logits_line);
   m.off_line_qk = off(f.scores, scores_line);
   return m;

@@ -1,10 +1,10 @@
-// The one-layer model with full matrices: attention a = softmax_l(x_l' W_QK x_q) over the tokens of a sequence, logits
-// W_OV sum_l a_l x_l, cross-entropy with the class. Trained by exact population gradients or by mini-batches, and
-// projected on the scalars of the reduced flow.
+// The one-layer model with full matrices: attention a = softmax_l(x_l' W_QK x_q) over the tokens of a
+// sequence, logits W_OV sum_l a_l x_l, cross-entropy with the class. Trained by exact population gradients or
+// by mini-batches, and projected on the scalars of the reduced flow.
 //
-// Keys are the C b distinct tokens (class by class) and the K common ones; query tokens are no keys: one for all
-// classes, one per class, or b per class. With one query per class or more the keys of the common tokens are held
-// fixed (their gradient is left out), as in the reduced flow.
+// Keys are the C b distinct tokens (class by class) and the K common ones; query tokens are no keys: one for
+// all classes, one per class, or b per class. With one query per class or more the keys of the common tokens
+// are held fixed (their gradient is left out), as in the reduced flow.
 #pragma once
 
 #include <Eigen/Core>
@@ -19,22 +19,24 @@
 
 namespace qksolve::flow {
 
-// gd: steps of length step_size along the negative population gradient. rk4: Runge-Kutta steps of the gradient flow.
-// sgd: gd with mini-batches. adamw: Adam with decoupled weight decay .01 (beta1 .9, beta2 .999, epsilon 1e-8).
+// gd: steps of length step_size along the negative population gradient. rk4: Runge-Kutta steps of the
+// gradient flow. sgd: gd with mini-batches. adamw: Adam with decoupled weight decay .01 (beta1 .9, beta2
+// .999, epsilon 1e-8).
 enum class Optimizer { gd, sgd, adamw, rk4 };
-// aligned: on the line of the reduced flow, at Model::start with the model's imbalances. identity: each factor
-// init_scale times the (rectangular) identity. random: entries of the factors N(0, init_scale^2). A collapsed matrix
-// starts as the product of such factors.
+// aligned: on the line of the reduced flow, at Model::start with the model's imbalances. identity: each
+// factor init_scale times the (rectangular) identity. random: entries of the factors N(0, init_scale^2). A
+// collapsed matrix starts as the product of such factors.
 enum class Init { aligned, identity, random };
-// Rows of the token matrix: orthonormal, or Gaussian with variance 1/d (norm and overlaps 1 and 0 up to 1/sqrt d).
+// Rows of the token matrix: orthonormal, or Gaussian with variance 1/d (norm and overlaps 1 and 0 up to
+// 1/sqrt d).
 enum class Embedding { orthogonal, gaussian };
 
 struct Training {
-  int dimension = 1000;       // d, at least the number of tokens
-  int inner_dimension = 0;    // of each product; at least C if aligned. 0: C if aligned, else d
+  int dimension = 1000;     // d, at least the number of tokens
+  int inner_dimension = 0;  // of each product; at least C if aligned. 0: C if aligned, else d
   Embedding embedding = Embedding::orthogonal;
   Init init = Init::aligned;
-  double init_scale = 1e-2;   // > 0
+  double init_scale = 1e-2;  // > 0
   Optimizer optimizer = Optimizer::gd;
   double step_size = 1;       // of t, > 0: the learning rates are step_size times those of the model
   std::int64_t steps = 1000;  // >= 0
@@ -56,8 +58,8 @@ struct Example {
 // Every class with each of its queries; a distinct token occurs m/b times and a common one n/K times.
 std::vector<Example> population(const Task& task);
 
-// The trained matrices. W_QK = qk[0] (d x d), or qk[0]' qk[1] (inner x d each); W_OV = ov[0] (C x d), or ov[0] ov[1]
-// (C x inner, inner x d).
+// The trained matrices. W_QK = qk[0] (d x d), or qk[0]' qk[1] (inner x d each); W_OV = ov[0] (C x d), or
+// ov[0] ov[1] (C x inner, inner x d).
 struct Weights {
   std::vector<Eigen::MatrixXd> qk, ov;
 };
@@ -65,8 +67,8 @@ struct Weights {
 struct Measurement {
   std::int64_t step = 0;
   double t = 0;
-  // Averages over classes and queries: u of the logits of a distinct token, beta of its score, attention mass on
-  // distinct tokens, margin of the true class over the mean of the others, cross-entropy.
+  // Averages over classes and queries: u of the logits of a distinct token, beta of its score, attention mass
+  // on distinct tokens, margin of the true class over the mean of the others, cross-entropy.
   double u = 0, beta = 0, attention = 0, margin = 0, loss = 0;
   // |X - X_line|/|X| in the Frobenius norm, for the token logits X = W_OV E' and the scores X = E W_QK E'.
   double off_line_ov = 0, off_line_qk = 0;
@@ -74,7 +76,8 @@ struct Measurement {
 
 class FullModel {
  public:
-  // Throws std::invalid_argument for a model or training that is out of range, or d smaller than the vocabulary.
+  // Throws std::invalid_argument for a model or training that is out of range, or d smaller than the
+  // vocabulary.
   FullModel(const Model& model, const Training& training);
 
   Weights& weights() { return weights_; }
@@ -82,8 +85,8 @@ class FullModel {
   double loss(const std::vector<Example>& examples) const;
   // d loss/d weights. With frozen common keys their part is left out.
   Weights gradient(const std::vector<Example>& examples) const;
-  // weights -= step_size eta gradient, without forming the d x d gradient of a collapsed W_QK: its rank is the number
-  // of queries.
+  // weights -= step_size eta gradient, without forming the d x d gradient of a collapsed W_QK: its rank is
+  // the number of queries.
   void descend(const std::vector<Example>& examples, double step_size);
   Measurement measure() const;  // u ... off_line_qk
 
@@ -108,7 +111,8 @@ struct TrainingRun {
   std::string reason;
 };
 
-// Trains and measures at `record_steps` (ascending, each in [0, steps]); stops early when a value is not finite.
+// Trains and measures at `record_steps` (ascending, each in [0, steps]); stops early when a value is not
+// finite.
 TrainingRun train(const Model& model, const Training& training, const std::vector<std::int64_t>& record_steps,
                   const std::function<bool()>& interrupted = {});
 

@@ -19,7 +19,8 @@ void for_each_matrix(const Model& model, Weights& weights, Function f, Others&..
 
 void descend(const Model& model, Weights& weights, Weights& gradient, double step_size) {
   for_each_matrix(
-      model, weights, [&](MatrixXd& w, double eta, MatrixXd& g) { w.noalias() -= (step_size * eta) * g; }, gradient);
+      model, weights, [&](MatrixXd& w, double eta, MatrixXd& g) { w.noalias() -= (step_size * eta) * g; },
+      gradient);
 }
 
 // Classical Runge-Kutta step of w' = -eta gradient.
@@ -32,7 +33,8 @@ void runge_kutta(const Model& model, FullModel& full, double h) {
     descend(model, full.weights(), slope, at * h);
     slope = full.gradient(full.examples());
     const double weight = at == 0.5 ? 2.0 : 1.0;
-    for_each_matrix(model, sum, [&](MatrixXd& s, double, MatrixXd& k) { s += weight * k; }, slope);
+    for_each_matrix(
+        model, sum, [&](MatrixXd& s, double, MatrixXd& k) { s += weight * k; }, slope);
   }
   full.weights() = start;
   descend(model, full.weights(), sum, h / 6);
@@ -53,8 +55,9 @@ class Adam {
         [&](MatrixXd& w, double eta, MatrixXd& g, MatrixXd& m, MatrixXd& v) {
           m = beta1 * m + (1 - beta1) * g;
           v.array() = beta2 * v.array() + (1 - beta2) * g.array().square();
-          w.array() -= step_size * eta *
-                       (decay * w.array() + m.array() / correction1 / ((v.array() / correction2).sqrt() + epsilon));
+          w.array() -=
+              step_size * eta *
+              (decay * w.array() + m.array() / correction1 / ((v.array() / correction2).sqrt() + epsilon));
         },
         gradient, first_, second_);
   }
@@ -65,7 +68,8 @@ class Adam {
 };
 
 // A mini-batch of sequences: class, query, distinct and common tokens drawn independently and uniformly.
-std::vector<Example> sample(const std::vector<Example>& all, const Task& task, int batch, std::mt19937_64& random) {
+std::vector<Example> sample(const std::vector<Example>& all, const Task& task, int batch,
+                            std::mt19937_64& random) {
   auto draw = [&](int count) { return std::uniform_int_distribution<int>(0, count - 1)(random); };
   std::vector<Example> examples;
   for (int i = 0; i < batch; ++i) {
@@ -74,17 +78,33 @@ std::vector<Example> sample(const std::vector<Example>& all, const Task& task, i
     x.label = source.label;
     x.query = source.query;
     x.probability = 1.0 / batch;
-    for (int l = 0; l < task.distinct_per_sequence; ++l) x.keys.push_back(source.label * task.pool + draw(task.pool));
-    for (int l = 0; l < task.common_per_sequence; ++l) x.keys.push_back(task.classes * task.pool + draw(task.common));
+    for (int l = 0; l < task.distinct_per_sequence; ++l)
+      x.keys.push_back(source.label * task.pool + draw(task.pool));
+    for (int l = 0; l < task.common_per_sequence; ++l)
+      x.keys.push_back(task.classes * task.pool + draw(task.common));
     x.counts.assign(x.keys.size(), 1.0);
     examples.push_back(x);
   }
   return examples;
 }
 
+// Eigen's products block differently for every number of threads; one thread keeps results the same
+// everywhere.
+class OneThread {
+ public:
+  OneThread() : before_(Eigen::nbThreads()) { Eigen::setNbThreads(1); }
+  ~OneThread() { Eigen::setNbThreads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
 bool finite(const Measurement& m) {
-  return std::isfinite(m.u) && std::isfinite(m.beta) && std::isfinite(m.attention) && std::isfinite(m.margin) &&
-         std::isfinite(m.loss) && std::isfinite(m.off_line_ov) && std::isfinite(m.off_line_qk);
+  return std::isfinite(m.u) && std::isfinite(m.beta) && std::isfinite(m.attention) &&
+         std::isfinite(m.margin) && std::isfinite(m.loss) && std::isfinite(m.off_line_ov) &&
+         std::isfinite(m.off_line_qk);
 }
 
 }  // namespace
@@ -98,8 +118,10 @@ TrainingRun train(const Model& model, const Training& training, const std::vecto
     throw std::invalid_argument("sgd needs a batch of at least 1");
   if (training.batch > 0 && (training.optimizer == Optimizer::gd || training.optimizer == Optimizer::rk4))
     throw std::invalid_argument("gd and rk4 use the population gradient, not a batch");
+  const OneThread one_thread;
   FullModel full(model, training);
-  std::mt19937_64 random(training.seed + 0x9e3779b97f4a7c15ULL);  // apart from the stream of the initial values
+  std::mt19937_64 random(training.seed +
+                         0x9e3779b97f4a7c15ULL);  // apart from the stream of the initial values
   Adam adam;
   TrainingRun run;
   std::size_t next = 0;
