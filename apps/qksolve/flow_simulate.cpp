@@ -22,6 +22,8 @@ struct Arguments : FlowArguments {
   double step_size = 1.0, init_scale = 0.01;
   std::string optimizer = "gd", init = "aligned", embedding = "orthogonal";
   std::vector<double> times;
+  std::int64_t test_sequences = 0, bins = 5;
+  double attention_threshold = 0.1, probability_threshold = 0.5, top_fraction = 0.05;
 
   // A task whose tokens fit into d dimensions.
   Arguments() {
@@ -132,6 +134,43 @@ Json compare_with_flow(const flow::Model& model, const std::vector<Measurement>&
   return json;
 }
 
+void put_metrics(Json& json, const flow::SequenceMetrics& x, const std::string& suffix = "") {
+  put(json, "mass" + suffix, x.mass);
+  put(json, "entropy" + suffix, x.entropy);
+  put(json, "true_probability" + suffix, x.true_probability);
+  put(json, "sufficiency" + suffix, x.sufficiency);
+  put(json, "comprehensiveness" + suffix, x.comprehensiveness);
+}
+
+// Measured on sequences drawn apart from those of the training, and what the reduced model has at the same
+// (u, beta).
+Json attention_metrics(const Arguments& arguments, const flow::FullModel& full) {
+  const auto seed = static_cast<std::uint64_t>(arguments.run.seed) ^ 0x5851f42d4c957f2dULL;
+  const auto sequences =
+      flow::draw_sequences(full.model().task, static_cast<int>(arguments.test_sequences), seed);
+  const flow::MetricSummary summary =
+      flow::summarize(full.metrics(sequences, arguments.top_fraction), arguments.attention_threshold,
+                      arguments.probability_threshold, static_cast<int>(arguments.bins));
+  const int length = full.model().task.distinct_per_sequence + full.model().task.common_per_sequence;
+  const int top = flow::top_count(arguments.top_fraction, length);
+  const Measurement m = full.measure();
+  Json json;
+  json["top_tokens"] = top;
+  put_metrics(json, summary.mean);
+  put_metrics(json, summary.standard_error, "_error");
+  put(json, "AC", summary.attention_correct);
+  put(json, "ACMC", summary.attention_and_model_correct);
+  put_metrics(json, flow::reduced_metrics(full.model(), {m.u, m.beta}, top), "_reduced");
+  json["heatmap"] =
+      Json::array();  // rows: bins of the attention mass, columns: of the true class's probability
+  for (Eigen::Index i = 0; i < summary.heatmap.rows(); ++i) {
+    Json row = Json::array();
+    for (Eigen::Index j = 0; j < summary.heatmap.cols(); ++j) row.push_back(summary.heatmap(i, j));
+    json["heatmap"].push_back(row);
+  }
+  return json;
+}
+
 void print_table(std::ostream& err, const std::vector<Json>& records) {
   Table table({"parameterization", "ratio", "step", "t", "u", "beta", "p", "loss", "off line OV",
                "off line QK", "status"});
@@ -163,14 +202,15 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   const bool follows_flow =
       training.init == flow::Init::aligned && training.optimizer != flow::Optimizer::adamw;
   bool all_converged = true;
-  Json comparison = Json::array();
+  Json comparison = Json::array(), attention = Json::array();
   Progress progress(context, arguments.run, arguments.parameterizations.size() * arguments.ratio.size());
   for (const flow::Parameterization& parameterization : arguments.parameterizations)
     for (const double ratio : arguments.ratio) {
       if (interrupted()) break;
       const std::string name = parameterization.name();
       const flow::Model model = arguments.model(parameterization, ratio);
-      const flow::TrainingRun trained = flow::train(model, training, arguments.record_steps(), interrupted);
+      flow::FullModel full(model, training);
+      const flow::TrainingRun trained = flow::train(full, arguments.record_steps(), interrupted);
       for (const Measurement& m : trained.measurements) result.records.push_back(make_record(m, name, ratio));
       if (trained.status != flow::Status::converged && !interrupted()) {
         all_converged = false;
@@ -180,14 +220,21 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
         record["status"] = flow::status_name(trained.status);
         record["reason"] = trained.reason;
         result.records.push_back(record);
-      } else if (follows_flow && !trained.measurements.empty()) {
-        Json row{{"parameterization", name}, {"ratio", ratio}};
-        row.update(compare_with_flow(model, trained.measurements));
-        comparison.push_back(row);
+      } else {
+        const Json coordinates{{"parameterization", name}, {"ratio", ratio}};
+        if (follows_flow && !trained.measurements.empty()) {
+          comparison.push_back(coordinates);
+          comparison.back().update(compare_with_flow(model, trained.measurements));
+        }
+        if (arguments.test_sequences > 0) {
+          attention.push_back(coordinates);
+          attention.back().update(attention_metrics(arguments, full));
+        }
       }
       progress.done("flow simulate: " + name + ", ratio " + short_number(ratio));
     }
   if (follows_flow) result.summary["reduced_flow"] = comparison;
+  if (arguments.test_sequences > 0) result.summary["attention"] = attention;
   output.write(result);
   if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.records);
   if (interrupted()) return kInterrupted;
@@ -226,6 +273,17 @@ void add_flow_simulate(CLI::App& flow, Context& context) {
         arguments->times = parse_grid("--times", text, {0.0, 1e300});
       },
       [arguments] { return arguments->times.empty() ? Json() : Json(arguments->times); });
+  options->integer("test-sequences", arguments->test_sequences, 0, 10000000,
+                   "Sequences on which the attention of the trained model is measured, 0: none");
+  options->real("attention-threshold", arguments->attention_threshold, {0.0, 1.0},
+                "Attention is correct (AC) when its mass on distinct tokens exceeds this");
+  options->real("probability-threshold", arguments->probability_threshold, {0.0, 1.0},
+                "Attention and model are correct (ACMC) when the true class's probability exceeds this, too");
+  options->integer("bins", arguments->bins, 1, 1000,
+                   "Bins of the heatmap of mass and probability, in each direction");
+  options->real(
+      "top-fraction", arguments->top_fraction, {0.0, 1.0, true, false},
+      "Share of the tokens that sufficiency keeps and comprehensiveness deletes, at least one token");
   arguments->run.declare_seed(*options);
   arguments->run.declare_presentation(*options);
   command->footer(

@@ -22,6 +22,12 @@ Model small_model(const Parameterization& parameterization, Query query) {
 
 constexpr Query kQueries[] = {Query::shared, Query::per_class, Query::paper};
 
+TrainingRun train(const Model& model, const Training& training,
+                  const std::vector<std::int64_t>& record_steps) {
+  FullModel full(model, training);
+  return train(full, record_steps);
+}
+
 double largest_gap(const Model& model, const Training& training, double t) {
   const Measurement m = train(model, training, {training.steps}).measurements.at(0);
   Request request;

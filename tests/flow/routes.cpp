@@ -223,7 +223,7 @@ TEST_CASE("a limit of steps ends the run with the last state") {
   request.times = {1.0, 1e12};
   request.step_limit = 12;
   for (const Route route : {closed_form, integrate}) {
-    const Point& last = route(model, request).at_times[1];
+    const Point last = route(model, request).at_times[1];
     CHECK(last.status == Status::step_limit);
     CHECK(last.t < 1e12);
     CHECK(std::isfinite(last.u));

@@ -5,6 +5,8 @@
 #include <random>
 #include <stdexcept>
 
+#include "qksolve/numerics/one_thread.hpp"
+
 namespace qksolve::flow {
 
 using Eigen::MatrixXd;
@@ -85,6 +87,23 @@ std::vector<Example> population(const Task& task) {
   return examples;
 }
 
+std::vector<Example> draw_sequences(const Task& task, int count, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  auto draw = [&](int choices) { return std::uniform_int_distribution<int>(0, choices - 1)(random); };
+  std::vector<Example> examples(static_cast<std::size_t>(count));
+  for (Example& x : examples) {
+    x.label = draw(task.classes);
+    x.query = query_of(task, x.label, draw(queries_per_class(task)));
+    x.probability = 1.0 / count;
+    for (int l = 0; l < task.distinct_per_sequence; ++l)
+      x.keys.push_back(x.label * task.pool + draw(task.pool));
+    for (int l = 0; l < task.common_per_sequence; ++l)
+      x.keys.push_back(task.classes * task.pool + draw(task.common));
+    x.counts.assign(x.keys.size(), 1.0);
+  }
+  return examples;
+}
+
 // What the loss sees of the weights: logits of every key, scores of every key for every query; with gradients
 // by both.
 struct FullModel::Forward {
@@ -94,11 +113,10 @@ struct FullModel::Forward {
 };
 
 FullModel::FullModel(const Model& model, const Training& training)
-    : model_(model),
-      training_(training),
-      frozen_(model.task.query != Query::shared),
-      population_(population(model.task)) {
+    : model_(model), training_(training), frozen_(model.task.query != Query::shared) {
   check(model, training);
+  population_ = population(model.task);
+  const numerics::OneThread one_thread;
   if (training_.inner_dimension == 0)
     training_.inner_dimension = training.init == Init::aligned ? model.task.classes : training.dimension;
   std::mt19937_64 random(training.seed);
@@ -260,6 +278,32 @@ void FullModel::descend(const std::vector<Example>& examples, double step_size) 
     const VectorXd right = queries_.row(q);
     for (Eigen::Index j = 0; j < right.size(); ++j) weights_.qk[0].col(j) += right[j] * left.col(q);
   }
+}
+
+std::vector<SequenceMetrics> FullModel::metrics(const std::vector<Example>& sequences,
+                                                double top_fraction) const {
+  const numerics::OneThread one_thread;
+  const Forward f = forward({}, false);
+  std::vector<SequenceMetrics> found;
+  for (const Example& x : sequences) {
+    AttendedSequence sequence;
+    sequence.label = x.label;
+    std::vector<int> tokens;
+    for (std::size_t i = 0; i < x.keys.size(); ++i)
+      tokens.insert(tokens.end(), std::lround(x.counts[i]), x.keys[i]);
+    const auto length = static_cast<Eigen::Index>(tokens.size());
+    sequence.attention.resize(length);
+    sequence.token_logits.resize(model_.task.classes, length);
+    for (Eigen::Index l = 0; l < length; ++l) {
+      sequence.attention[l] = f.scores(tokens[l], x.query);
+      sequence.token_logits.col(l) = f.logits.col(tokens[l]);
+      sequence.relevant.push_back(tokens[l] < model_.task.classes * model_.task.pool);
+    }
+    sequence.attention = (sequence.attention.array() - sequence.attention.maxCoeff()).exp();
+    sequence.attention /= sequence.attention.sum();
+    found.push_back(sequence_metrics(sequence, top_count(top_fraction, static_cast<int>(length))));
+  }
+  return found;
 }
 
 Measurement FullModel::measure() const {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "qksolve/flow/metrics.hpp"
 #include "qksolve/flow/model.hpp"
 #include "qksolve/flow/trajectory.hpp"
 
@@ -58,6 +59,10 @@ struct Example {
 // Every class with each of its queries; a distinct token occurs m/b times and a common one n/K times.
 std::vector<Example> population(const Task& task);
 
+// Sequences with class, query, distinct and common tokens drawn independently and uniformly, each with
+// probability 1/count. The same seed gives the same sequences.
+std::vector<Example> draw_sequences(const Task& task, int count, std::uint64_t seed);
+
 // The trained matrices. W_QK = qk[0] (d x d), or qk[0]' qk[1] (inner x d each); W_OV = ov[0] (C x d), or
 // ov[0] ov[1] (C x inner, inner x d).
 struct Weights {
@@ -89,6 +94,12 @@ class FullModel {
   // the number of queries.
   void descend(const std::vector<Example>& examples, double step_size);
   Measurement measure() const;  // u ... off_line_qk
+  // Attention metrics of each sequence, with top_count(top_fraction, L) top tokens; counts must be whole
+  // numbers.
+  std::vector<SequenceMetrics> metrics(const std::vector<Example>& sequences, double top_fraction) const;
+
+  const Model& model() const { return model_; }
+  const Training& training() const { return training_; }
 
  private:
   struct Forward;
@@ -113,7 +124,7 @@ struct TrainingRun {
 
 // Trains and measures at `record_steps` (ascending, each in [0, steps]); stops early when a value is not
 // finite.
-TrainingRun train(const Model& model, const Training& training, const std::vector<std::int64_t>& record_steps,
+TrainingRun train(FullModel& full, const std::vector<std::int64_t>& record_steps,
                   const std::function<bool()>& interrupted = {});
 
 }  // namespace qksolve::flow

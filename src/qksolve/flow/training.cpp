@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "qksolve/flow/full_matrix.hpp"
+#include "qksolve/numerics/one_thread.hpp"
 
 namespace qksolve::flow {
 namespace {
@@ -67,40 +68,6 @@ class Adam {
   int count_ = 0;
 };
 
-// A mini-batch of sequences: class, query, distinct and common tokens drawn independently and uniformly.
-std::vector<Example> sample(const std::vector<Example>& all, const Task& task, int batch,
-                            std::mt19937_64& random) {
-  auto draw = [&](int count) { return std::uniform_int_distribution<int>(0, count - 1)(random); };
-  std::vector<Example> examples;
-  for (int i = 0; i < batch; ++i) {
-    const Example& source = all[static_cast<std::size_t>(draw(static_cast<int>(all.size())))];
-    Example x;
-    x.label = source.label;
-    x.query = source.query;
-    x.probability = 1.0 / batch;
-    for (int l = 0; l < task.distinct_per_sequence; ++l)
-      x.keys.push_back(source.label * task.pool + draw(task.pool));
-    for (int l = 0; l < task.common_per_sequence; ++l)
-      x.keys.push_back(task.classes * task.pool + draw(task.common));
-    x.counts.assign(x.keys.size(), 1.0);
-    examples.push_back(x);
-  }
-  return examples;
-}
-
-// Eigen's products block differently for every number of threads; one thread keeps results the same
-// everywhere.
-class OneThread {
- public:
-  OneThread() : before_(Eigen::nbThreads()) { Eigen::setNbThreads(1); }
-  ~OneThread() { Eigen::setNbThreads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
-
 bool finite(const Measurement& m) {
   return std::isfinite(m.u) && std::isfinite(m.beta) && std::isfinite(m.attention) &&
          std::isfinite(m.margin) && std::isfinite(m.loss) && std::isfinite(m.off_line_ov) &&
@@ -109,8 +76,10 @@ bool finite(const Measurement& m) {
 
 }  // namespace
 
-TrainingRun train(const Model& model, const Training& training, const std::vector<std::int64_t>& record_steps,
+TrainingRun train(FullModel& full, const std::vector<std::int64_t>& record_steps,
                   const std::function<bool()>& interrupted) {
+  const Model& model = full.model();
+  const Training& training = full.training();
   if (!std::is_sorted(record_steps.begin(), record_steps.end()) ||
       (!record_steps.empty() && (record_steps.front() < 0 || record_steps.back() > training.steps)))
     throw std::invalid_argument("record steps must be ascending and in [0, steps]");
@@ -118,8 +87,7 @@ TrainingRun train(const Model& model, const Training& training, const std::vecto
     throw std::invalid_argument("sgd needs a batch of at least 1");
   if (training.batch > 0 && (training.optimizer == Optimizer::gd || training.optimizer == Optimizer::rk4))
     throw std::invalid_argument("gd and rk4 use the population gradient, not a batch");
-  const OneThread one_thread;
-  FullModel full(model, training);
+  const numerics::OneThread one_thread;
   std::mt19937_64 random(training.seed +
                          0x9e3779b97f4a7c15ULL);  // apart from the stream of the initial values
   Adam adam;
@@ -138,7 +106,7 @@ TrainingRun train(const Model& model, const Training& training, const std::vecto
       run.measurements.push_back(m);
       while (next < record_steps.size() && record_steps[next] == step) ++next;
     }
-    if (step == training.steps || next == record_steps.size()) return run;
+    if (step == training.steps) return run;
     if (interrupted && interrupted()) {
       run.status = Status::failed;
       run.reason = "interrupted";
@@ -149,7 +117,7 @@ TrainingRun train(const Model& model, const Training& training, const std::vecto
       continue;
     }
     std::vector<Example> batch;
-    if (training.batch > 0) batch = sample(full.examples(), model.task, training.batch, random);
+    if (training.batch > 0) batch = draw_sequences(model.task, training.batch, random());
     const std::vector<Example>& examples = training.batch > 0 ? batch : full.examples();
     if (training.optimizer == Optimizer::adamw) {
       Weights gradient = full.gradient(examples);
