@@ -50,7 +50,8 @@ void FlowArguments::declare_model(Options& options) {
   options.real("eta-ov", eta_ov, kPositive, "Learning rate of the output-value circuit");
   options.integer("classes", classes, 2, kLargestCount, "Classes");
   options.integer("pool", pool, 1, kLargestCount, "Distinct tokens of one class");
-  options.integer("common", common, 1, kLargestCount, "Common tokens (used by --query shared only)");
+  options.integer("common", common, 1, kLargestCount,
+                  "Common tokens; the reduced flow depends on them with --query shared only");
   options.integer("distinct-per-sequence", distinct_per_sequence, 1, kLargestCount,
                   "Distinct tokens in a sequence, repetitions counted");
   options.integer("common-per-sequence", common_per_sequence, 1, kLargestCount,

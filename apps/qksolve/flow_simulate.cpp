@@ -72,7 +72,7 @@ struct Arguments : FlowArguments {
   void finish_training(const Options& options) {
     finish(options);
     const flow::Model m = model(parameterizations.front(), 1.0);
-    const int tokens = flow::vocabulary(m.task);
+    const std::int64_t tokens = flow::vocabulary(m.task);
     if (d < tokens)
       throw UsageError("--d: '" + std::to_string(d) + "' is not allowed, expected at least " +
                        std::to_string(tokens) + ", the number of tokens");

@@ -180,7 +180,7 @@ TEST_CASE("learning rates that blow up end as non_finite, bad requests are refus
   training.dimension = 24;
   training.steps = 50;
   CHECK(train(model, training, {0, 10, 50}).status == Status::non_finite);
-  training.dimension = vocabulary(model.task) - 1;
+  training.dimension = static_cast<int>(vocabulary(model.task)) - 1;
   CHECK_THROWS_AS(train(model, training, {0}), std::invalid_argument);
   training.dimension = 24;
   training.inner_dimension = 4;

@@ -178,6 +178,25 @@ TEST_CASE("the closed form agrees with brute quadrature") {
       }
 }
 
+TEST_CASE("L of an unbalanced product agrees with brute quadrature at any imbalance") {
+  for (const double scale : {1e-9, 1e-3, 0.5, 0.99, 1.01, 5.0, 29.9, 30.1, 1e4})
+    for (const double beta : {1e-6, 1e-2, 1.0, 20.0, 100.0, 300.0, 500.0}) {
+      CAPTURE(scale);
+      CAPTURE(beta);
+      Model model;
+      model.task.query = Query::per_class;
+      model.parameterization.factorized_qk = true;
+      model.start.beta = 0;
+      model.imbalance_qk = 2 * std::sqrt(model.task.qk_multiplier()) * scale;
+      // In theta, beta = scale sinh(theta), where d beta/phi_Q = d theta/(2 q).
+      const double expected = Quadrature::integrate(
+          [&](double theta) { return 1 + model.task.kappa() * std::exp(scale * std::sinh(theta)); }, 0.0,
+          std::asinh(beta / scale), 15, 1e-14);
+      const double found = Invariant(model).l_change(beta) * 2 * std::sqrt(model.task.qk_multiplier());
+      CHECK(relative(found, expected) < 1e-12);
+    }
+}
+
 TEST_CASE("the state at a given loss is the state at the time found for it") {
   std::mt19937_64 random(3);
   for (const Parameterization& parameterization : kParameterizations) {

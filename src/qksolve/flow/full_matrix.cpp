@@ -63,7 +63,13 @@ void check(const Model& model, const Training& training) {
 
 }  // namespace
 
-int vocabulary(const Task& task) { return key_count(task) + query_count(task); }
+std::int64_t vocabulary(const Task& task) {
+  const std::int64_t distinct = static_cast<std::int64_t>(task.classes) * task.pool;
+  const std::int64_t queries = task.query == Query::shared  ? 1
+                               : task.query == Query::paper ? distinct
+                                                            : task.classes;
+  return distinct + task.common + queries;
+}
 
 std::vector<Example> population(const Task& task) {
   std::vector<Example> examples;
@@ -120,7 +126,8 @@ FullModel::FullModel(const Model& model, const Training& training)
   if (training_.inner_dimension == 0)
     training_.inner_dimension = training.init == Init::aligned ? model.task.classes : training.dimension;
   std::mt19937_64 random(training.seed);
-  const MatrixXd all = embeddings(vocabulary(model.task), training.dimension, training.embedding, random);
+  const MatrixXd all = embeddings(key_count(model.task) + query_count(model.task), training.dimension,
+                                  training.embedding, random);
   keys_ = all.topRows(key_count(model.task));
   queries_ = all.bottomRows(query_count(model.task));
   start(random());

@@ -46,7 +46,7 @@ struct Training {
 };
 
 // Number of tokens, keys and queries together.
-int vocabulary(const Task& task);
+std::int64_t vocabulary(const Task& task);
 
 // One sequence, or the expected one of a class: `keys` and how often each occurs.
 struct Example {

@@ -7,6 +7,7 @@
 //                    a = |imbalance|/(2 q), beta = a sinh(theta) and the generating function of the Bessel
 //                    functions, L = [theta + kappa (J_0(a) theta
 //                         + sum_k J_k(a) {(e^{k theta} - 1) + (-1)^k (1 - e^{-k theta})}/k)]/(2 q)
+//                    (for large a by Gauss quadrature of L').
 #pragma once
 
 #include <vector>
@@ -32,15 +33,17 @@ class Invariant {
   double drift(double increase, double beta);
 
  private:
-  double series(double theta);       // 2 q L of the unbalanced product
-  double bessel(std::size_t order);  // from a table that grows on demand
+  double unbalanced(double theta);     // 2 q L of the unbalanced product, up to a constant
+  double bessel_series(double theta);  // its part with kappa
+  double small_scale_series(double theta) const;
+  double quadrature(double beta) const;  // the same for large a, up to another constant
   double collapsed_beta(double target) const;
 
   Model model_;
   double rate_ratio_, twice_q_ = 0;
   bool balanced_ = true;
   double scale_ = 0;    // a
-  double start_l_ = 0;  // Ei(start.beta), or the series at the start
+  double start_l_ = 0;  // Ei(start.beta), or 2 q L at the start
   // In long double for its range: J_k is below 1e-308 where e^{k theta} is above 1e308.
   std::vector<long double> bessel_;
 };

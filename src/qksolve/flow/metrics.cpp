@@ -93,10 +93,13 @@ MetricSummary summarize(const std::vector<SequenceMetrics>& sequences, double at
   for (const SequenceMetrics& x : sequences) {
     for (const auto field : kFields) summary.mean.*field += x.*field / count;
     const bool correct = x.mass > attention_threshold;
-    summary.attention_correct += correct / count;
-    summary.attention_and_model_correct += (correct && x.true_probability > probability_threshold) / count;
-    summary.heatmap(bin(x.mass), bin(x.true_probability)) += 100 / count;
+    summary.attention_correct += correct;
+    summary.attention_and_model_correct += correct && x.true_probability > probability_threshold;
+    summary.heatmap(bin(x.mass), bin(x.true_probability)) += 1;
   }
+  summary.attention_correct /= count;
+  summary.attention_and_model_correct /= count;
+  summary.heatmap *= 100 / count;
   if (sequences.size() < 2) return summary;
   for (const auto field : kFields) {
     double sum = 0;
