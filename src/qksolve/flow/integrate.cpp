@@ -168,15 +168,15 @@ class Run {
   std::string reason_;
 };
 
-// The finer run's values with the difference to the coarser one as their error, but not less than `relative`:
-// where both runs step from output to output they are the same run.
+// The finer run's values with twice the difference to the coarser one as their error, but not less than
+// `relative`: where both runs step from output to output they are the same run.
 void merge(std::vector<Point>& fine, const std::vector<Point>& coarse, double relative) {
   for (std::size_t i = 0; i < fine.size(); ++i) {
     Point& a = fine[i];
     const Point& b = coarse[i];
-    a.t_error = a.t == b.t ? 0.0 : std::abs(a.t - b.t) + relative * a.t;
-    a.u_error = std::abs(a.u - b.u) + relative * a.u;
-    a.beta_error = std::abs(a.beta - b.beta) + relative * a.beta;
+    a.t_error = a.t == b.t ? 0.0 : 2 * std::abs(a.t - b.t) + relative * a.t;
+    a.u_error = 2 * std::abs(a.u - b.u) + relative * a.u;
+    a.beta_error = 2 * std::abs(a.beta - b.beta) + relative * a.beta;
     if (a.status == Status::converged && b.status != Status::converged) {
       a.status = b.status;
       a.reason = b.reason + " at the coarser tolerance";

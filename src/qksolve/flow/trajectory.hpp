@@ -38,8 +38,8 @@ struct Trajectory {
   std::vector<Point> at_times, at_losses, at_betas;  // in the order of the request
 };
 
-// Adaptive Runge-Kutta of order 8 in ln(1+t). Errors: difference to the same run at twenty times the
-// tolerance of its steps.
+// Adaptive Runge-Kutta of order 8 in ln(1+t). Errors: twice the difference to the same run at twenty times
+// the tolerance of its steps.
 Trajectory integrate(const Model& model, const Request& request);
 
 // beta(u) from the invariant, t(u) = int du/u' by Chebyshev interpolation of the integrand on adaptive
