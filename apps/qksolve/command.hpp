@@ -65,5 +65,7 @@ std::string short_number(double value);
 // One file per command.
 void add_phase_solve(CLI::App& phase, Context& context);
 void add_phase_critical(CLI::App& phase, Context& context);
+void add_flow_solve(CLI::App& flow, Context& context);
+void add_flow_simulate(CLI::App& flow, Context& context);
 
 }  // namespace qksolve::app
