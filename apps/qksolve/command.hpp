@@ -65,5 +65,7 @@ std::string short_number(double value);
 // One file per command.
 void add_phase_solve(CLI::App& phase, Context& context);
 void add_phase_critical(CLI::App& phase, Context& context);
+void add_phase_simulate(CLI::App& phase, Context& context);
+void add_compare(CLI::App& program, Context& context);
 
 }  // namespace qksolve::app

@@ -39,6 +39,7 @@ int run_program(const std::vector<std::string>& argv, std::ostream& out, std::os
   phase->require_subcommand(1);
   add_phase_solve(*phase, context);
   add_phase_critical(*phase, context);
+  add_phase_simulate(*phase, context);
 
   std::vector<std::string> words = bind_negative_numbers(argv);
   std::reverse(words.begin(), words.end());
