@@ -142,6 +142,10 @@ void Arguments::finish_simulation(const Options& options) {
   } catch (const std::invalid_argument& error) {
     throw UsageError(std::string("--teacher-matrix: ") + error.what());
   }
+  // The result names what was used, not only what was asked for.
+  const Eigen::MatrixXd A = model.teacher_matrix.transpose(), B = model.positional_matrix.transpose();
+  teacher_attention.assign(A.data(), A.data() + A.size());
+  positional_matrix.assign(B.data(), B.data() + B.size());
   if (own.optimizer == Optimizer::message_passing && !phase::is_two_token(model))
     throw UsageError(
         "--optimizer: amp needs --tokens 2, --rank 1, --teacher-rank 1 and one positional direction");

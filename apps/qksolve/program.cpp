@@ -40,6 +40,7 @@ int run_program(const std::vector<std::string>& argv, std::ostream& out, std::os
   add_phase_solve(*phase, context);
   add_phase_critical(*phase, context);
   add_phase_simulate(*phase, context);
+  add_compare(app, context);
 
   std::vector<std::string> words = bind_negative_numbers(argv);
   std::reverse(words.begin(), words.end());
@@ -52,6 +53,9 @@ int run_program(const std::vector<std::string>& argv, std::ostream& out, std::os
     err << "qksolve: " << error.what() << "\n";
     return kUsage;
   } catch (const UsageError& error) {
+    err << "qksolve: " << error.what() << "\n";
+    return kUsage;
+  } catch (const results::ContentError& error) {
     err << "qksolve: " << error.what() << "\n";
     return kUsage;
   } catch (const results::FileError& error) {
