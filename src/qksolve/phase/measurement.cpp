@@ -100,29 +100,31 @@ VectorXd control_variates(const FiniteSize<Store>& instance) {
   const double d = static_cast<double>(instance.draw().dimension),
                n = static_cast<double>(instance.draw().samples);
   const double variance = model.sigma[0] * model.sigma[0];
-  auto functions = [](double t1, double t2) {
-    const double a = t1 - 0.5, b = t2 - 0.5;
-    VectorXd values(4);
-    values << 1.0, a + b, a * a + b * b, a * b;
-    return values;
-  };
-  VectorXd sums = VectorXd::Zero(4), means = sums;
+  VectorXd sums = VectorXd::Zero(3);
   for (std::int64_t sample = 0; sample < instance.draw().samples; ++sample) {
-    const auto G = instance.gram(sample), T = instance.attention(sample);
-    sums += (G(0, 0) - 2.0 * G(0, 1) + G(1, 1)) / (2.0 * d) * functions(T(0, 0), T(1, 1));
+    const auto G = instance.gram(sample), C = instance.cross(sample), T = instance.attention(sample);
+    const double a = T(0, 0) - 0.5, b = T(1, 1) - 0.5;
+    const double half_square = (G(0, 0) - 2.0 * G(0, 1) + G(1, 1)) / 2.0;
+    sums[0] += half_square * (a + b);
+    sums[1] += half_square * (a * a + b * b);
+    // x_l.p_m = B_m x_l.e: the factor does not matter.
+    sums[2] += (C(0, 0) - C(1, 0)) * (a + b);
   }
-  // Along Q* the difference x_1 - x_2 is sqrt(2) sigma zeta_w, on which T depends; the other d - 1 components
-  // are free.
+  // Along Q* the difference x_1 - x_2 is sqrt(2) sigma zeta_w, on which T depends; the other d - 1 components are free.
   const double teacher_norm = instance.teacher().squaredNorm() / d;
   Model scaled = model;
   scaled.sigma *= std::sqrt(teacher_norm);
+  VectorXd means = VectorXd::Zero(3);
   double mass = 0;
   for (const TeacherNode& node : teacher_rule(scaled, 64, 128, 9.0, true)) {
-    means += node.weight * variance * (d - 1.0 + node.zeta_w * node.zeta_w) / d * functions(node.t1, node.t2);
+    const double a = node.t1 - 0.5, b = node.t2 - 0.5;
+    const double weight = node.weight * variance * (d - 1.0 + node.zeta_w * node.zeta_w);
+    means[0] += weight * (a + b);
+    means[1] += weight * (a * a + b * b);
     mass += node.weight;
   }
-  VectorXd controls(5);
-  controls << (sums - n / mass * means) / d, teacher_norm - 1.0;
+  VectorXd controls(4);
+  controls << (sums - n / mass * means) / (d * d), teacher_norm - 1.0;
   return controls;
 }
 

@@ -39,10 +39,10 @@ TestErrors measure_test_errors(const Model& model, const Draw& draw, const Eigen
 std::optional<double> conditional_test_error(const Model& model, const Overlaps& overlaps,
                                              double teacher_norm, double tolerance, double& error);
 
-// Control variates of an instance: functions of the data and the teacher alone whose mean over draws is zero,
-// exactly at any d, and that move with the training loss. With g = |x_1 - x_2|^2/(2 d) and a, b = T_11 - 1/2,
-// T_22 - 1/2 they are the sums over samples of g, g (a + b), g (a^2 + b^2), g a b, each divided by d and less
-// its mean given |Q*|, and |Q*|^2/d - 1. Empty unless is_two_token(model).
+// Control variates of an instance: functions of the data and the teacher alone whose mean over draws is zero, exactly
+// at any d, and that move with the training loss. With g = |x_1 - x_2|^2/(2 d), a, b = T_11 - 1/2, T_22 - 1/2 and
+// u_l = x_l.e they are the sums over samples, divided by d, of g (a + b) and g (a^2 + b^2), less their means given |Q*|,
+// and of (u_1 - u_2)(a + b), odd in x; and |Q*|^2/d - 1, which explains most. Empty unless is_two_token(model).
 template <class Store>
 Eigen::VectorXd control_variates(const FiniteSize<Store>& instance);
 
