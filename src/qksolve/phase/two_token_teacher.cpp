@@ -79,7 +79,7 @@ double two_token_generalization_error(const Model& model, const Overlaps& o, dou
   const bool even = theta == 0.0 || o.m(0, 0) == 0.0;
 
   auto integrate = [&](int n) {
-    const numerics::GaussRule rule = numerics::gauss_hermite(n * numerics::kLanes / 2);
+    const numerics::GaussRule rule = numerics::gauss_hermite((n + 1) / 2 * numerics::kLanes);  // whole packs
     double total = 0;
     for (const TeacherNode& node : teacher_rule(model, 4 * n, 8 * n, 7.0, even)) {
       const double at_w = mean_w + sigma * theta * node.zeta_w, at_y = mean_y + sigma * theta * node.zeta_y;
