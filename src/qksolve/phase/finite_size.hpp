@@ -74,6 +74,8 @@ class FiniteSize {
   const Eigen::MatrixXd& teacher() const { return teacher_; }        // Q*, d x r*
   const Eigen::MatrixXd& directions() const { return directions_; }  // e_a, d x directions
 
+  const Store* stored() const { return data_.get(); }  // samples x L rows, padded to whole packs
+
   // Of one sample: G, C, T (L x L each) and the teacher's preactivations h* (L x r*).
   using View = Eigen::Map<const Eigen::MatrixXd>;
   View gram(std::int64_t sample) const { return view(sample, 0, model_.tokens); }
