@@ -134,7 +134,7 @@ TEST_SUITE_BEGIN("slow");
 
 TEST_CASE("theory against simulation, extrapolated in 1/d up to d = 2000") {
   struct Place {
-    const char *branch, *alpha, *omega;
+    std::string branch, alpha, omega;
   };
   // Semantic: alpha above alpha_l = 1.117, 1.492 and 2.278 at omega = .2, .3 and .4; positional: omega >= .3.
   for (const Place& at : {Place{"semantic", "1.5", "0.2"},

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <new>
@@ -246,7 +247,7 @@ double FiniteSize<Store>::two_token_pass(const double* q, double* gradient, Vect
     token_sums[1] += c2;
     // The update works in the first-level cache: meanwhile the next sample, whose 2 stride_ values follow x2,
     // is fetched.
-    const Store* ahead = x1 + 2 * stride_;
+    const Store* ahead = row(std::min(sample + 1, draw_.samples - 1), 0);
     for (std::int64_t i = 0; i < stride_; i += kLanes) {
       __builtin_prefetch(ahead + i, 0, 2);
       __builtin_prefetch(ahead + stride_ + i, 0, 2);
