@@ -213,7 +213,8 @@ int threads_that_fit(const Arguments& arguments) {
       static_cast<double>(*std::max_element(arguments.dimensions.begin(), arguments.dimensions.end()));
   const double n = std::round(*std::max_element(arguments.alpha.begin(), arguments.alpha.end()) * d);
   const double needed =
-      phase::required_memory(model, d, n, arguments.precision == "float" ? sizeof(float) : sizeof(double));
+      phase::required_memory(model, d, n, arguments.precision == "float" ? sizeof(float) : sizeof(double)) +
+      2.0 * sizeof(double) * static_cast<double>(arguments.test_samples);
   const double available = available_memory();
   if (!(needed < available))
     throw UsageError("--d: an instance of d = " + to_text(d) + ", n = " + to_text(n) + " needs " +
