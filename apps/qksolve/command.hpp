@@ -67,5 +67,7 @@ void add_phase_solve(CLI::App& phase, Context& context);
 void add_phase_critical(CLI::App& phase, Context& context);
 void add_flow_solve(CLI::App& flow, Context& context);
 void add_flow_simulate(CLI::App& flow, Context& context);
+void add_phase_simulate(CLI::App& phase, Context& context);
+void add_compare(CLI::App& program, Context& context);
 
 }  // namespace qksolve::app

@@ -8,10 +8,14 @@
 
 namespace qksolve::app {
 
-void PhaseArguments::declare_model(Options& options) {
+void PhaseArguments::declare_scales(Options& options) {
   options.grid("omega", omega, {0.0, 1.0}, "Weight of the positional part of the teacher");
   options.real("sigma", sigma, kPositive, "Standard deviation of a token's entries");
   options.real("lambda", lambda, kPositive, "Ridge penalty");
+}
+
+void PhaseArguments::declare_model(Options& options) {
+  declare_scales(options);
   options.reals("teacher-matrix", teacher_matrix, {0.0, 1.0},
                 "Positional attention a11,a12,a21,a22 of the teacher, rows summing to 1");
 }

@@ -19,7 +19,8 @@ struct PhaseArguments {
   std::string quadrature = "jump", response = "total", iteration = "accelerated";
   RunArguments run;
 
-  void declare_model(Options& options);
+  void declare_scales(Options& options);  // omega, sigma, lambda
+  void declare_model(Options& options);   // these and the teacher matrix of two tokens
   void declare_solver(Options& options, const std::string& tolerance_meaning);
   // After Options::resolve: what depends on several options. Throws UsageError.
   void finish(const Options& options);

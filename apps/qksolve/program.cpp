@@ -43,10 +43,13 @@ int run_program(const std::vector<std::string>& argv, std::ostream& out, std::os
   phase->require_subcommand(1);
   add_phase_solve(*phase, context);
   add_phase_critical(*phase, context);
-  CLI::App* flow = app.add_subcommand("flow", "Gradient flow of the query-key and output-value circuits of one-layer attention");
+  CLI::App* flow = app.add_subcommand(
+      "flow", "Gradient flow of the query-key and output-value circuits of one-layer attention");
   flow->require_subcommand(1);
   add_flow_solve(*flow, context);
   add_flow_simulate(*flow, context);
+  add_phase_simulate(*phase, context);
+  add_compare(app, context);
 
   std::vector<std::string> words = bind_negative_numbers(argv);
   std::reverse(words.begin(), words.end());
@@ -59,6 +62,9 @@ int run_program(const std::vector<std::string>& argv, std::ostream& out, std::os
     err << "qksolve: " << error.what() << "\n";
     return kUsage;
   } catch (const UsageError& error) {
+    err << "qksolve: " << error.what() << "\n";
+    return kUsage;
+  } catch (const results::ContentError& error) {
     err << "qksolve: " << error.what() << "\n";
     return kUsage;
   } catch (const results::FileError& error) {

@@ -5,6 +5,7 @@
 // vector registers the target has. A comparison gives a lane mask for `select`, `any` and `all`.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 namespace qksolve::numerics {
@@ -25,6 +26,11 @@ inline Pack select(Mask mask, Pack yes, Pack no) { return mask ? yes : no; }
 inline Pack max(Pack a, Pack b) { return a > b ? a : b; }
 inline Pack min(Pack a, Pack b) { return a < b ? a : b; }
 inline Pack abs(Pack a) { return a < 0.0 ? -a : a; }
+
+inline Pack square_root(Pack p) {
+  for (int i = 0; i < kLanes; ++i) p[i] = std::sqrt(p[i]);
+  return p;
+}
 
 inline bool any(Mask mask) {
   std::int64_t bits = 0;

@@ -11,13 +11,9 @@ using numerics::broadcast;
 using numerics::Mask;
 using numerics::Pack;
 using numerics::select;
+using numerics::square_root;
 
 namespace {
-
-Pack square_root(Pack a) {
-  for (int i = 0; i < numerics::kLanes; ++i) a[i] = std::sqrt(a[i]);
-  return a;
-}
 
 struct Descent {
   const TwoTokenLabel& label;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <ostream>
+#include <sstream>
 
 namespace qksolve::results {
 
@@ -25,6 +26,18 @@ Json Result::to_json() const {
 
 void put(Json& record, const std::string& key, const std::optional<double>& value) {
   if (value && std::isfinite(*value)) record[key] = *value;
+}
+
+Json read_result(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  content << file.rdbuf();
+  if (!file || content.fail()) throw FileError("cannot read '" + path + "'");
+  Json json = Json::parse(content.str(), nullptr, false);
+  if (json.is_discarded()) throw ContentError(path + ": not valid JSON (truncated?)");
+  if (!json.is_object() || !json.contains("schema") || !json["schema"].is_string())
+    throw ContentError(path + ": not a result file, expected the key 'schema'");
+  return json;
 }
 
 Output::Output(std::string path, std::ostream& standard_output)

@@ -30,6 +30,15 @@ class FileError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A file that was read and does not hold what is needed.
+class ContentError : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The JSON of a result file. Throws FileError if it cannot be read, ContentError if it is not valid JSON or
+// not an object with a `schema`.
+Json read_result(const std::string& path);
+
 // The place a result goes to: a file, written under a temporary name beside it and renamed when complete, or
 // standard output. Opened before the computation, so that an unwritable place is known at once.
 class Output {

@@ -1,0 +1,414 @@
+// qksolve phase simulate: finite-size experiments, to be compared with the theory.
+#include <omp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <fstream>
+#include <memory>
+#include <ostream>
+
+#include "command.hpp"
+#include "phase_arguments.hpp"
+#include "qksolve/phase/experiment.hpp"
+#include "qksolve/phase/two_token_teacher.hpp"
+#include "qksolve/results/simulation_summary.hpp"
+#include "usage.hpp"
+
+namespace qksolve::app {
+
+namespace {
+
+using numerics::MinimizerStatus;
+using phase::Init;
+using phase::Optimizer;
+using results::Json;
+using results::put;
+
+struct OptimizerDefaults {
+  std::string name;
+  Optimizer optimizer;
+  double learning_rate;  // 0: has none
+  std::int64_t steps;
+  double gradient_tolerance;
+};
+const std::vector<OptimizerDefaults> kOptimizers{{"gd", Optimizer::gradient_descent, 0.15, 5000, 1e-2},
+                                                 {"adam", Optimizer::adam, 0.01, 2500, 1e-2},
+                                                 {"lbfgs", Optimizer::lbfgs, 0, 1000, 1e-8},
+                                                 {"amp", Optimizer::message_passing, 0, 1000, 1e-8}};
+
+struct Arguments : PhaseArguments {
+  std::vector<double> alpha{2.0};
+  std::vector<std::int64_t> dimensions{1000};
+  std::int64_t tokens = 2, rank = 1, teacher_rank = 1, instances = 1, steps = 0, test_samples = 50000;
+  std::vector<double> teacher_attention, positional_matrix;  // empty: the default for this number of tokens
+  double learning_rate = 0, gradient_tolerance = 0;          // 0: the optimizer's own
+  std::string optimizer = "lbfgs", precision = "double", amp_response = "classical";
+  std::vector<std::string> inits{"semantic", "positional"};
+  double amp_damping = 0.75;
+  bool trajectory = false;
+
+  void declare(Options& options);
+  void finish_simulation(const Options& options);
+  phase::Model model_of(double omega_value) const;
+  phase::ExperimentOptions experiment() const;
+  const OptimizerDefaults& defaults() const {
+    return *std::find_if(kOptimizers.begin(), kOptimizers.end(),
+                         [&](const auto& o) { return o.name == optimizer; });
+  }
+};
+
+std::function<Json()> unless_empty(const std::vector<double>& values) {
+  return [&values] { return values.empty() ? Json() : Json(values); };
+}
+
+void Arguments::declare(Options& options) {
+  options.grid("alpha", alpha, kPositive, "Samples per dimension; n = round(alpha d)");
+  declare_scales(options);
+  options.integer("tokens", tokens, 2, 64, "Tokens L of a sample");
+  options.integer("rank", rank, 1, 64, "Columns r of the student's Q");
+  options.integer("teacher-rank", teacher_rank, 1, 64, "Columns of the teacher's Q*");
+  options.text(
+      "teacher-matrix", "LIST", "0.6 on the diagonal, the rest even",
+      "Positional attention of the teacher, row by row, L x L entries in [0, 1] with rows summing to 1",
+      [this](const std::string& t) {
+        teacher_attention = parse_reals("--teacher-matrix", t, {0.0, 1.0});
+      },
+      unless_empty(teacher_attention));
+  options.text(
+      "positional-matrix", "LIST", "one direction, from 1 to -1 in even steps",
+      "Positional encoding B of the tokens, row by row, L x directions entries",
+      [this](const std::string& t) { positional_matrix = parse_reals("--positional-matrix", t, {}); },
+      unless_empty(positional_matrix));
+  options.text(
+      "d", "LIST", "1000", "Dimensions, each >= 1; several are extrapolated in 1/d",
+      [this](const std::string& t) {
+        dimensions.clear();
+        for (const std::string& piece : split(t, ',')) {
+          dimensions.push_back(parse_integer("--d", piece, 1, 1'000'000'000));
+          if (std::count(dimensions.begin(), dimensions.end(), dimensions.back()) > 1)
+            throw UsageError("--d: '" + t + "' is not allowed, expected each value once");
+        }
+      },
+      [this] { return Json(dimensions); });
+  options.integer("instances", instances, 1, 1'000'000, "Independent draws of teacher and data");
+  options.choice("optimizer", optimizer, {"gd", "adam", "lbfgs", "amp"},
+                 "Gradient descent, Adam, L-BFGS or message passing");
+  options.choices("init", inits, {"semantic", "positional", "random"},
+                  "Starts: at Q*, at the positional directions, random");
+  options.text(
+      "learning-rate", "REAL", "0.15 for gd, 0.01 for adam", "Learning rate of gd and adam, > 0",
+      [this](const std::string& t) { learning_rate = parse_real("--learning-rate", t, kPositive); },
+      [this] { return learning_rate > 0 ? Json(learning_rate) : Json(); });
+  options.text(
+      "steps", "INT", "5000 for gd, 2500 for adam", "Steps of gd and adam, limit of the others (1000), >= 1",
+      [this](const std::string& t) { steps = parse_integer("--steps", t, 1, 100'000'000); },
+      [this] { return Json(steps); });
+  options.text(
+      "gradient-tolerance", "REAL", "1e-2 for gd and adam, else 1e-8",
+      "|grad E|/sqrt(d) of a converged run, > 0; for amp the residual of its own equations",
+      [this](const std::string& t) { gradient_tolerance = parse_real("--gradient-tolerance", t, kPositive); },
+      [this] { return Json(gradient_tolerance); });
+  options.real("damping", amp_damping, {0.0, 1.0, false, true}, "Weight of the old value in amp");
+  options.choice("response", amp_response, {"total", "classical"},
+                 "Slope of the forces in amp: with or without the jumps of the proximal map");
+  options.choice("precision", precision, {"double", "float"}, "Type in which the data are stored");
+  options.integer("test-samples", test_samples, 2, 100'000'000, "Fresh samples for the test error");
+  options.flag("trajectory", trajectory, "Add the overlaps along the runs to the result");
+  run.declare_seed(options);
+  run.declare_presentation(options);
+}
+
+void Arguments::finish_simulation(const Options& options) {
+  const OptimizerDefaults& own = defaults();
+  if (own.learning_rate == 0 && options.given("learning-rate"))
+    throw UsageError("--learning-rate: not used by the optimizer " + optimizer +
+                     ", expected with gd or adam");
+  if (!options.given("learning-rate")) learning_rate = own.learning_rate;
+  if (!options.given("steps")) steps = own.steps;
+  if (!options.given("gradient-tolerance")) gradient_tolerance = own.gradient_tolerance;
+  const auto L = static_cast<std::size_t>(tokens);
+  if (!teacher_attention.empty() && teacher_attention.size() != L * L)
+    throw UsageError("--teacher-matrix: " + std::to_string(teacher_attention.size()) +
+                     " values given, expected " + std::to_string(L * L) + " for " + std::to_string(L) +
+                     " tokens");
+  if (positional_matrix.size() % L != 0)
+    throw UsageError("--positional-matrix: " + std::to_string(positional_matrix.size()) +
+                     " values given, expected a multiple of the " + std::to_string(L) + " tokens");
+  phase::Model model;
+  try {
+    model = model_of(omega.front());
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(std::string("--teacher-matrix: ") + error.what());
+  }
+  // The result names what was used, not only what was asked for.
+  const Eigen::MatrixXd A = model.teacher_matrix.transpose(), B = model.positional_matrix.transpose();
+  teacher_attention.assign(A.data(), A.data() + A.size());
+  positional_matrix.assign(B.data(), B.data() + B.size());
+  if (own.optimizer == Optimizer::message_passing && !phase::is_two_token(model))
+    throw UsageError(
+        "--optimizer: amp needs --tokens 2, --rank 1, --teacher-rank 1 and one positional direction");
+  for (const std::int64_t d : dimensions) {
+    if (model.directions() > d)
+      throw UsageError("--d: " + std::to_string(d) +
+                       " is not allowed, expected at least the number of positional directions, " +
+                       std::to_string(model.directions()));
+    for (const double a : alpha)
+      if (a * static_cast<double>(d) < 0.5)
+        throw UsageError("--alpha: " + to_text(a) + " leaves no samples at d = " + std::to_string(d) +
+                         ", expected round(alpha d) >= 1");
+  }
+}
+
+phase::Model Arguments::model_of(double omega_value) const {
+  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  phase::Model model;
+  model.tokens = static_cast<int>(tokens);
+  model.rank = static_cast<int>(rank);
+  model.teacher_rank = static_cast<int>(teacher_rank);
+  model.sigma = Eigen::VectorXd::Constant(tokens, sigma);
+  model.lambda = lambda;
+  model.omega = omega_value;
+  model.teacher_matrix = Eigen::MatrixXd::Constant(tokens, tokens, 0.4 / static_cast<double>(tokens - 1));
+  model.teacher_matrix.diagonal().setConstant(0.6);
+  if (!teacher_attention.empty())
+    model.teacher_matrix = Eigen::Map<const RowMajor>(teacher_attention.data(), tokens, tokens);
+  model.positional_matrix = Eigen::VectorXd::LinSpaced(tokens, 1.0, -1.0);
+  if (!positional_matrix.empty())
+    model.positional_matrix = Eigen::Map<const RowMajor>(
+        positional_matrix.data(), tokens, static_cast<Eigen::Index>(positional_matrix.size()) / tokens);
+  model.validate();
+  return model;
+}
+
+phase::ExperimentOptions Arguments::experiment() const {
+  phase::ExperimentOptions e;
+  e.optimizer = defaults().optimizer;
+  e.learning_rate = learning_rate;
+  e.steps = static_cast<int>(steps);
+  e.gradient_tolerance = gradient_tolerance;
+  e.damping = amp_damping;
+  e.response = amp_response == "total" ? phase::Response::total : phase::Response::classical;
+  e.single_precision = precision == "float";
+  e.test_samples = test_samples;
+  e.trajectory = trajectory;
+  return e;
+}
+
+// Bytes the system could give to this process; infinite where it does not say.
+double available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string key, unit;
+  double kilobytes;
+  while (file >> key >> kilobytes && std::getline(file, unit))
+    if (key == "MemAvailable:") return 1024.0 * kilobytes;
+  return HUGE_VAL;
+}
+
+// How many of the threads the memory allows. Throws UsageError if not even one instance fits.
+int threads_that_fit(const Arguments& arguments) {
+  const phase::Model model = arguments.model_of(arguments.omega.front());
+  const double d =
+      static_cast<double>(*std::max_element(arguments.dimensions.begin(), arguments.dimensions.end()));
+  const double n = std::round(*std::max_element(arguments.alpha.begin(), arguments.alpha.end()) * d);
+  const double needed =
+      phase::required_memory(model, d, n, arguments.precision == "float" ? sizeof(float) : sizeof(double)) +
+      2.0 * sizeof(double) * static_cast<double>(arguments.test_samples);
+  const double available = available_memory();
+  if (!(needed < available))
+    throw UsageError("--d: an instance of d = " + to_text(d) + ", n = " + to_text(n) + " needs " +
+                     short_number(needed / 1e9) + " GB of memory, expected at most the " +
+                     short_number(available / 1e9) + " GB available");
+  return static_cast<int>(
+      std::min<double>(static_cast<double>(arguments.run.threads), std::floor(available / needed)));
+}
+
+std::string status_name(MinimizerStatus status) {
+  return status == MinimizerStatus::converged    ? "converged"
+         : status == MinimizerStatus::non_finite ? "non_finite"
+                                                 : "iteration_limit";
+}
+
+// A matrix under one name if it is a number, else entry by entry, name_1_1, name_1_2, ...
+void put_matrix(Json& record, const std::string& name, const Eigen::MatrixXd& matrix, double factor) {
+  for (Eigen::Index i = 0; i < matrix.rows(); ++i)
+    for (Eigen::Index j = 0; j < matrix.cols(); ++j)
+      put(record,
+          matrix.size() == 1 ? name : name + "_" + std::to_string(i + 1) + "_" + std::to_string(j + 1),
+          factor * matrix(i, j));
+}
+
+void put_overlaps(Json& record, const phase::Overlaps& o, double variance) {
+  put_matrix(record, "q", o.q, variance);
+  put_matrix(record, "m", o.m, 1.0);
+  put_matrix(record, "theta", o.theta, variance);
+  put_matrix(record, "V", o.V, variance);
+}
+
+struct Task {
+  double omega, alpha;
+  phase::Draw draw;
+};
+
+struct Rows {
+  std::vector<Json> records, controlled, trace;
+  std::vector<Eigen::VectorXd> controls;
+};
+
+Rows make_rows(const Task& task, const Arguments& arguments, const phase::InstanceResult& result) {
+  const double variance = arguments.sigma * arguments.sigma;
+  Rows rows;
+  for (const phase::Run& r : result.runs) {
+    Json record;
+    record["alpha"] = task.alpha;
+    record["omega"] = task.omega;
+    record["d"] = task.draw.dimension;
+    record["seed"] = task.draw.seed;
+    record["instance"] = task.draw.instance;
+    record["init"] = phase::init_name(r.init);
+    record["optimizer"] = arguments.optimizer;
+    const Json at = record;
+    record["status"] = status_name(r.status);
+    if (r.status == MinimizerStatus::non_finite)
+      record["reason"] =
+          "a value overflowed; the last good step is reported (a smaller learning rate may help)";
+    if (r.status == MinimizerStatus::iteration_limit)
+      record["reason"] = "the gradient is above the tolerance after the steps allowed";
+    put(record, "train_loss", r.train_loss);
+    put(record, "gen_error", r.test.student);
+    put(record, "gen_error_error", r.test.student_error);
+    put(record, "gen_error_limit", r.conditional_test_error);
+    put(record, "gen_error_linear", r.test.linear);
+    put_overlaps(record, r.overlaps, variance);
+    record["iterations"] = r.iterations;
+    put(record, "gradient_norm", r.gradient_norm);
+    rows.records.push_back(record);
+
+    Json controlled;
+    put(controlled, "train_loss", r.train_loss);
+    // The noise of the fresh samples is that of the limit's form, whose mean is known.
+    if (r.conditional_test_error) {
+      put(controlled, "gen_error", r.test.student - r.test.limit_form + *r.conditional_test_error);
+      put(controlled, "gen_error_limit", *r.conditional_test_error);
+    }
+    rows.controlled.push_back(controlled);
+    rows.controls.push_back(result.controls);
+    for (const phase::TrajectoryPoint& point : r.trajectory) {
+      Json step = at;
+      step["iteration"] = point.iteration;
+      put(step, "train_loss", point.train_loss);
+      put_overlaps(step, point.overlaps, variance);
+      put(step, "gradient_norm", point.gradient_norm);
+      rows.trace.push_back(step);
+    }
+  }
+  return rows;
+}
+
+void print_table(std::ostream& err, const Json& summary) {
+  Table table({"alpha", "omega", "d", "init", "converged", "train_loss", "gen_error", "q", "m", "theta"});
+  for (const char* part : {"groups", "extrapolation"}) {
+    if (!summary.contains(part)) continue;
+    for (const Json& g : summary[part]) {
+      std::vector<std::string> row{
+          short_number(g["alpha"]), short_number(g["omega"]), g.contains("d") ? g["d"].dump() : "1/d = 0",
+          g["init"].get<std::string>(),
+          g.contains("count") ? g["converged"].dump() + "/" + g["count"].dump() : ""};
+      for (const std::string key : {"train_loss", "gen_error", "q", "m", "theta"}) {
+        const std::string best = g.contains(key + "_controlled") ? key + "_controlled" : key;
+        row.push_back(g.contains(best) ? with_error(g[best], g.value(best + "_error", 0.0)) : "-");
+      }
+      table.add(row);
+    }
+  }
+  table.print(err);
+}
+
+int run(const Arguments& arguments, const Options& options, Context& context) {
+  const int threads = threads_that_fit(arguments);
+  if (threads < arguments.run.threads && !arguments.run.quiet)
+    context.err << "qksolve: memory allows " << threads << " instances at a time\n";
+  results::Output output(arguments.run.output, context.out);
+  results::Result result;
+  result.schema = "qksolve.phase.simulate/1";
+  result.parameters = options.parameters();
+  result.provenance.argv = context.argv;
+  result.provenance.seed = static_cast<std::uint64_t>(arguments.run.seed);
+  result.provenance.threads = threads;
+
+  std::vector<Init> inits;
+  for (const Init init : {Init::semantic, Init::positional, Init::random})
+    if (std::count(arguments.inits.begin(), arguments.inits.end(), phase::init_name(init)) > 0)
+      inits.push_back(init);
+  std::vector<Task> tasks;
+  for (const double omega : arguments.omega)
+    for (const double alpha : arguments.alpha)
+      for (const std::int64_t d : arguments.dimensions)
+        for (std::int64_t instance = 0; instance < arguments.instances; ++instance)
+          tasks.push_back(
+              {omega, alpha, {result.provenance.seed, instance, d, phase::sample_count(alpha, d)}});
+
+  const phase::ExperimentOptions experiment = arguments.experiment();
+  std::vector<Rows> rows(tasks.size());
+  std::exception_ptr failure;
+  Progress progress(context, arguments.run, tasks.size());
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+  for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(tasks.size()); ++i) {
+    const Task& task = tasks[static_cast<std::size_t>(i)];
+    try {
+      if (interrupted()) continue;
+      const phase::InstanceResult instance =
+          phase::run_instance(arguments.model_of(task.omega), task.draw, inits, experiment, interrupted);
+      if (interrupted()) continue;  // its runs may have been cut short
+      rows[static_cast<std::size_t>(i)] = make_rows(task, arguments, instance);
+    } catch (...) {
+#pragma omp critical(simulate_failure)
+      failure = std::current_exception();
+    }
+#pragma omp critical(simulate_progress)
+    progress.done("phase simulate: alpha " + short_number(task.alpha) + ", omega " +
+                  short_number(task.omega) + ", d " + std::to_string(task.draw.dimension) + ", instance " +
+                  std::to_string(task.draw.instance));
+  }
+  if (failure) std::rethrow_exception(failure);
+
+  std::vector<Json> controlled;
+  std::vector<Eigen::VectorXd> controls;
+  if (arguments.trajectory) result.trace.emplace();
+  for (Rows& r : rows) {
+    std::move(r.records.begin(), r.records.end(), std::back_inserter(result.records));
+    std::move(r.controlled.begin(), r.controlled.end(), std::back_inserter(controlled));
+    std::move(r.controls.begin(), r.controls.end(), std::back_inserter(controls));
+    if (result.trace) std::move(r.trace.begin(), r.trace.end(), std::back_inserter(*result.trace));
+  }
+  result.summary = results::summarize_simulation(result.records, controls, controlled);
+  output.write(result);
+  if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.summary);
+  if (interrupted()) return kInterrupted;
+  const bool all_converged = std::all_of(result.records.begin(), result.records.end(),
+                                         [](const Json& r) { return r["status"] == "converged"; });
+  return all_converged ? kDone : kNotConverged;
+}
+
+}  // namespace
+
+void add_phase_simulate(CLI::App& phase, Context& context) {
+  CLI::App* command = phase.add_subcommand(
+      "simulate", "Finite-size experiments: minimise the empirical risk of random draws and measure");
+  auto arguments = std::make_shared<Arguments>();
+  auto options = std::make_shared<Options>(*command);
+  arguments->declare(*options);
+  command->footer(
+      "Example: qksolve phase simulate --d 250,500,1000 --alpha 2 --omega 0.3 --instances 24 -o "
+      "simulation.json");
+  command->final_callback([arguments, options, &context] {
+    context.action = [arguments, options, &context] {
+      options->resolve();
+      arguments->finish_simulation(*options);
+      return run(*arguments, *options, context);
+    };
+  });
+}
+
+}  // namespace qksolve::app

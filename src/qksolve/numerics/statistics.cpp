@@ -1,0 +1,55 @@
+#include "qksolve/numerics/statistics.hpp"
+
+#include <Eigen/QR>
+#include <cmath>
+#include <stdexcept>
+
+namespace qksolve::numerics {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+MeanEstimate mean_estimate(const VectorXd& values) {
+  const double count = static_cast<double>(values.size());
+  MeanEstimate estimate{values.mean(), {}};
+  if (values.size() > 1)
+    estimate.error = std::sqrt((values.array() - estimate.mean).square().sum() / (count - 1) / count);
+  return estimate;
+}
+
+std::optional<MeanEstimate> controlled_mean(const VectorXd& values, const MatrixXd& controls) {
+  const Index count = values.size(), variables = controls.cols();
+  if (count < variables + 3) return std::nullopt;
+  VectorXd adjusted(count);
+  for (Index left_out = 0; left_out < count; ++left_out) {
+    MatrixXd design(count - 1, variables + 1);
+    VectorXd others(count - 1);
+    for (Index i = 0, row = 0; i < count; ++i) {
+      if (i == left_out) continue;
+      design.row(row) << 1.0, controls.row(i);
+      others[row++] = values[i];
+    }
+    const VectorXd coefficients = design.colPivHouseholderQr().solve(others);
+    adjusted[left_out] = values[left_out] - controls.row(left_out).dot(coefficients.tail(variables));
+  }
+  return mean_estimate(adjusted);
+}
+
+LineFit fit_line(const VectorXd& x, const VectorXd& y, const VectorXd& error) {
+  const Eigen::ArrayXd weight = error.array().square().inverse();
+  const double total = weight.sum(), center = (weight * x.array()).sum() / total;
+  const Eigen::ArrayXd from_center = x.array() - center;
+  const double spread = (weight * from_center.square()).sum();
+  if (!(spread > 0)) throw std::invalid_argument("a line needs two different places");
+  LineFit fit{};
+  fit.slope = (weight * from_center * y.array()).sum() / spread;
+  fit.slope_error = std::sqrt(1.0 / spread);
+  fit.intercept = (weight * y.array()).sum() / total - fit.slope * center;
+  fit.intercept_error = std::sqrt(1.0 / total + center * center / spread);
+  fit.chi_square = (weight * (y.array() - fit.intercept - fit.slope * x.array()).square()).sum();
+  fit.degrees_of_freedom = static_cast<int>(x.size()) - 2;
+  return fit;
+}
+
+}  // namespace qksolve::numerics

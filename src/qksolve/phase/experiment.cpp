@@ -1,0 +1,141 @@
+#include "qksolve/phase/experiment.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "qksolve/phase/message_passing.hpp"
+
+namespace qksolve::phase {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+namespace {
+
+constexpr double kTestTolerance = 1e-6;
+
+template <class Store>
+MatrixXd start_point(const FiniteSize<Store>& instance, Init init) {
+  const std::int64_t d = instance.draw().dimension;
+  MatrixXd Q(d, instance.model().rank);
+  for (int k = 0; k < Q.cols(); ++k)
+    numerics::fill_normals(random_stream(instance.draw(), RandomPurpose::start),
+                           static_cast<std::uint64_t>(k), Q.col(k).data(), static_cast<std::size_t>(d));
+  Q *= 0.1;
+  if (init == Init::random) return Q;
+  const MatrixXd& informed = init == Init::semantic ? instance.teacher() : instance.directions();
+  const auto columns = std::min(Q.cols(), informed.cols());
+  Q.leftCols(columns) = informed.leftCols(columns);
+  return Q;
+}
+
+double sign_of_run(const Overlaps& overlaps, Init init, double variance) {
+  const double theta = variance * overlaps.theta(0, 0), m = overlaps.m(0, 0);
+  const bool by_theta = init == Init::semantic || (init == Init::random && std::abs(theta) > std::abs(m));
+  return (by_theta ? theta : m) < 0 ? -1.0 : 1.0;
+}
+
+bool kept_in_trajectory(int iteration, int last) { return iteration <= 20 || iteration >= 1.05 * last; }
+
+template <class Store>
+Run run_from(const FiniteSize<Store>& instance, Init init, const MatrixXd& linear,
+             const ExperimentOptions& options, const std::function<bool()>& stop) {
+  const Model& model = instance.model();
+  const double d = static_cast<double>(instance.draw().dimension), root_d = std::sqrt(d);
+  const MatrixXd start = start_point(instance, init);
+  Run run;
+  run.init = init;
+  auto overlaps_of = [&](const MatrixXd& Q) {
+    return measure_overlaps(Q, instance.teacher(), instance.directions());
+  };
+  auto wanted = [&](int iteration) {
+    return options.trajectory &&
+           (run.trajectory.empty() || kept_in_trajectory(iteration, run.trajectory.back().iteration));
+  };
+
+  numerics::Minimum minimum;
+  if (options.optimizer == Optimizer::message_passing) {
+    MessagePassingOptions message;
+    message.tolerance = options.gradient_tolerance * root_d;
+    message.iterations = options.steps;
+    message.damping = options.damping;
+    message.response = options.response;
+    minimum = message_passing(instance, start, message, [&](const MessagePassingStep& step) {
+      if (wanted(step.iteration)) {
+        Overlaps overlaps = overlaps_of(step.Q);
+        overlaps.V = MatrixXd::Constant(1, 1, step.variance);
+        run.trajectory.push_back({step.iteration, overlaps, {}, {}});
+      }
+      return !stop || !stop();
+    });
+  } else {
+    auto as_matrix = [&](const VectorXd& x) {
+      return Eigen::Map<const MatrixXd>(x.data(), start.rows(), start.cols());
+    };
+    const numerics::Objective objective = [&, gradient = MatrixXd()](const VectorXd& x,
+                                                                     VectorXd& out) mutable {
+      const double value = instance.risk(as_matrix(x), &gradient);
+      out = gradient.reshaped();
+      return value;
+    };
+    const numerics::Observer observe = [&](const numerics::MinimizerStep& step) {
+      if (wanted(step.iteration))
+        run.trajectory.push_back(
+            {step.iteration, overlaps_of(as_matrix(step.x)), step.value / d, step.gradient_norm / root_d});
+      return !stop || !stop();
+    };
+    const numerics::MinimizerOptions minimizer{options.gradient_tolerance * root_d, options.steps,
+                                               options.learning_rate};
+    const VectorXd x = start.reshaped();
+    minimum = options.optimizer == Optimizer::lbfgs ? numerics::lbfgs(objective, x, minimizer, observe)
+              : options.optimizer == Optimizer::adam
+                  ? numerics::adam(objective, x, minimizer, observe)
+                  : numerics::gradient_descent(objective, x, minimizer, observe);
+  }
+
+  const MatrixXd Q = minimum.x.reshaped(start.rows(), start.cols());
+  run.status = minimum.status;
+  run.iterations = minimum.iterations;
+  run.train_loss = minimum.value / d;
+  run.gradient_norm = minimum.gradient_norm / root_d;
+  run.overlaps = overlaps_of(Q);
+  run.test = measure_test_errors(model, instance.draw(), Q, instance.teacher(), instance.directions(), linear,
+                                 options.test_samples);
+  double error = 0;
+  run.conditional_test_error = conditional_test_error(
+      model, run.overlaps, instance.teacher().squaredNorm() / d, kTestTolerance, error);
+  if (model.rank == 1 && model.teacher_rank == 1 && model.directions() == 1) {
+    const double sign = sign_of_run(run.overlaps, init, model.sigma[0] * model.sigma[0]);
+    run.overlaps.theta *= sign;
+    run.overlaps.m *= sign;
+    for (TrajectoryPoint& point : run.trajectory) {
+      point.overlaps.theta *= sign;
+      point.overlaps.m *= sign;
+    }
+  }
+  return run;
+}
+
+template <class Store>
+InstanceResult run_stored(const Model& model, const Draw& draw, const std::vector<Init>& inits,
+                          const ExperimentOptions& options, const std::function<bool()>& stop) {
+  const FiniteSize<Store> instance(model, draw);
+  const MatrixXd linear = fit_linear_baseline(instance);
+  InstanceResult result{control_variates(instance), {}};
+  for (const Init init : inits) result.runs.push_back(run_from(instance, init, linear, options, stop));
+  return result;
+}
+
+}  // namespace
+
+std::string init_name(Init init) {
+  return init == Init::semantic ? "semantic" : init == Init::positional ? "positional" : "random";
+}
+
+InstanceResult run_instance(const Model& model, const Draw& draw, const std::vector<Init>& inits,
+                            const ExperimentOptions& options, const std::function<bool()>& stop) {
+  return options.single_precision ? run_stored<float>(model, draw, inits, options, stop)
+                                  : run_stored<double>(model, draw, inits, options, stop);
+}
+
+}  // namespace qksolve::phase

@@ -1,0 +1,50 @@
+// Approximate message passing for the two-token, rank-one model at finite dimension.
+#pragma once
+
+#include <functional>
+
+#include "qksolve/numerics/minimizers.hpp"
+#include "qksolve/phase/finite_size.hpp"
+#include "qksolve/phase/state_evolution.hpp"
+
+namespace qksolve::phase {
+
+struct MessagePassingOptions {
+  double tolerance = 1e-8;  // on |(lambda + v) Q - gamma|_2 and on the relative change of V, > 0
+  int iterations = 1000;    // >= 1
+  double damping = 0.75;    // weight of the old value, in [0, 1)
+  double variance = 50.0;   // V of the start, > 0
+  // How the average slope of the forces is estimated: `total` by parts, which counts the jumps of the
+  // proximal map, `classical` by its derivative. Both have the same fixed points; `total` follows the
+  // replica-symmetric theory.
+  Response response = Response::classical;
+};
+
+struct MessagePassingStep {
+  int iteration;
+  const Eigen::MatrixXd& Q;
+  double variance;
+};
+
+// Iterates, with forces f = (z - w)/(sigma^2 V) at the proximal point z of the field w of every token,
+//   w = (x + p) Q/sqrt(d) - sigma^2 o,   gamma = sum (x + p)' f/sqrt(d) + v Q,   v = -(sigma^2/d) sum df/dw,
+//   Q <- mix(Q, gamma/(lambda + v)),     o <- mix(o, f/(lambda + v)),            V <- mix(V, 1/(lambda + v)),
+// mix(old, new) = damping old + (1 - damping) new; damping o with the same weight keeps the Onsager term
+// exact. Far from a minimum lambda + v may be negative: it is kept above lambda/2. The proximal map is that
+// of the limit, with G = sigma^2 d I and without |S p|^2: a fixed point is a stationary point of the risk
+// with these replaced, and of the risk itself only up to fluctuations that vanish with d. `value` and
+// `gradient_norm` of the result are those of the risk at its x = Q. The status is non_finite when a value
+// overflows; Q is then the last good one. Needs is_two_token(model), else std::invalid_argument.
+template <class Store>
+numerics::Minimum message_passing(const FiniteSize<Store>& instance, const Eigen::MatrixXd& start,
+                                  const MessagePassingOptions& options,
+                                  const std::function<bool(const MessagePassingStep&)>& observe = {});
+
+extern template numerics::Minimum message_passing(const FiniteSize<double>&, const Eigen::MatrixXd&,
+                                                  const MessagePassingOptions&,
+                                                  const std::function<bool(const MessagePassingStep&)>&);
+extern template numerics::Minimum message_passing(const FiniteSize<float>&, const Eigen::MatrixXd&,
+                                                  const MessagePassingOptions&,
+                                                  const std::function<bool(const MessagePassingStep&)>&);
+
+}  // namespace qksolve::phase
