@@ -6,4 +6,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bash apps/install_packages.sh apps/packages.txt tests/packages.txt
 cmake --preset check -G Ninja >/dev/null
 cmake --build --preset check
-ctest --test-dir .build/release --output-on-failure -j "$(nproc)" "$@"
+# One test at a time: they use all cores themselves.
+ctest --test-dir .build/release --output-on-failure "$@"

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "qksolve/numerics/gauss_rules.hpp"
+#include "qksolve/numerics/parallel.hpp"
 #include "qksolve/phase/two_token_line.hpp"
 #include "qksolve/phase/two_token_teacher.hpp"
 
@@ -140,18 +141,14 @@ Moments jump_moments(const Model& model, const Overlaps& o, const JumpRule& rule
 
   const auto nodes = teacher_rule(model, rule.angles, rule.radii, kReach, theta == 0.0 || m == 0.0);
   std::vector<Sums> sums(nodes.size());
-  const auto count = static_cast<std::ptrdiff_t>(nodes.size());
-#pragma omp parallel num_threads(threads)
-  {
-    LineIntegrator integrator(rule);
-#pragma omp for schedule(dynamic, 4)
-    for (std::ptrdiff_t i = 0; i < count; ++i) {
+  numerics::parallel_for(static_cast<std::ptrdiff_t>(nodes.size()), threads, 4, [&] {
+    return [&, integrator = LineIntegrator(rule)](std::ptrdiff_t i) mutable {
       const TeacherNode& node = nodes[i];
       const Centre centre{sigma * theta * node.zeta_w + b_w * m, sigma * theta * node.zeta_y + b_y * m,
                           sigma * noise};
       sums[i] = integrator.integrate(node.t1, node.t2, tau, centre);
-    }
-  }
+    };
+  });
 
   // The force is sigma^2 times its sums here. The sum runs in the order of the nodes, so that it does not
   // depend on the threads.

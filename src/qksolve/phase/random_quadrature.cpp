@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "qksolve/numerics/parallel.hpp"
 #include "qksolve/numerics/quasi_random.hpp"
 #include "qksolve/phase/two_token_proximal.hpp"
 #include "qksolve/phase/two_token_teacher.hpp"
@@ -34,8 +35,7 @@ Moments moments_on(const std::vector<double>& normals, const Model& model, const
 
   const std::size_t count = normals.size() / 4, blocks = (count + kBlock - 1) / kBlock;
   std::vector<Sums> sums(blocks);
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-  for (std::ptrdiff_t block = 0; block < static_cast<std::ptrdiff_t>(blocks); ++block) {
+  auto sum_block = [&](std::ptrdiff_t block) {
     Sums& s = sums[block];
     const std::size_t first = static_cast<std::size_t>(block) * kBlock,
                       last = std::min(count, first + kBlock);
@@ -62,7 +62,8 @@ Moments moments_on(const std::vector<double>& normals, const Model& model, const
       const Pack jww = 1.0 + tau * p.loss.dww, jyy = 1.0 + tau * p.loss.dyy, jwy = tau * p.loss.dwy;
       s.classical += (jww + jyy) / (jww * jyy - jwy * jwy) - 2.0;
     }
-  }
+  };
+  numerics::parallel_for(static_cast<std::ptrdiff_t>(blocks), threads, 1, [&] { return sum_block; });
   Sums total;
   for (const Sums& s : sums) {
     total.loss += s.loss;
