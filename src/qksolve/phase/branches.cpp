@@ -128,8 +128,8 @@ class BranchRun {
 
   BranchSolution run(const std::vector<Overlaps>& starts) {
     if (find(starts)) refine();
-    if (options_.stability && solution_.status != Status::branch_changed &&
-        solution_.status != Status::non_finite && solution_.residual <= 10.0 * options_.tolerance)
+    const bool has_point = x_.size() > 0 && solution_.residual <= 10.0 * options_.tolerance;
+    if (options_.stability && has_point && solution_.status != Status::branch_changed && !interrupted())
       stability();
     return solution_;
   }
@@ -197,11 +197,12 @@ class BranchRun {
   // Finds the branch on the coarsest rule, or, near its end where the rule decides, from the first start on a
   // finer one. False: the status says why not.
   bool find(const std::vector<Overlaps>& starts) {
-    const int coarsest = options_.level.value_or(0), finer = options_.level.value_or(1);
+    const std::vector<int> levels =
+        options_.level ? std::vector<int>{*options_.level} : std::vector<int>{0, 1};
     std::string other_branch;
-    for (const int level : {coarsest, finer}) {
-      if (level == finer && finer == coarsest && solution_.map_evaluations > 0) break;
-      for (std::size_t k = 0; k < (level == coarsest && !options_.level ? starts.size() : 1); ++k) {
+    for (const int level : levels) {
+      const std::size_t tries = !options_.level && level == 0 ? starts.size() : 1;
+      for (std::size_t k = 0; k < tries; ++k) {
         const numerics::FixedPointResult result =
             solve_at(level, -1, coordinates_.pack(starts[k]), options_.damping);
         if (interrupted()) return fail(Status::iteration_limit, "interrupted");
@@ -425,7 +426,7 @@ class BranchRun {
     // error.
     const Eigen::Index first =
         scale.size() - solver_.model_.rank * (solver_.model_.teacher_rank + solver_.model_.directions());
-    const double norm = std::sqrt(std::abs(solution_.estimate.overlaps.q.trace()));
+    const double norm = std::sqrt(coordinates_.unpack(x_).q.trace());
     for (Eigen::Index i = first; i < scale.size(); ++i) scale[i] = std::max(scale[i], norm);
     const MatrixXd j = numerics::jacobian(map, x, scale, 2e-3);
     if (j.size() == 0 || !j.allFinite()) return;
