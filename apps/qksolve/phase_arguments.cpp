@@ -38,6 +38,10 @@ void PhaseArguments::declare_solver(Options& options, const std::string& toleran
 
 void PhaseArguments::finish(const Options& options) {
   if (options.given("damping") && !options.given("iteration")) iteration = "damped";
+  // Beyond these the fourth power of sigma leaves the range of a double.
+  if (sigma < 1e-6 || sigma > 1e6)
+    throw UsageError("--sigma: '" + to_text(sigma) +
+                     "' is not allowed, expected a real number from 1e-6 to 1e6");
   for (int row = 0; row < 2; ++row)
     if (std::abs(teacher_matrix[2 * row] + teacher_matrix[2 * row + 1] - 1.0) > 1e-9)
       throw UsageError("--teacher-matrix: row " + std::to_string(row + 1) + " (" +

@@ -136,6 +136,7 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   bool all_converged = true;
   Progress progress(context, arguments.run, arguments.omega.size() * arguments.alpha.size() * wanted.size());
   for (const double omega : arguments.omega) {
+    if (interrupted()) break;
     const phase::Model model = arguments.model(omega);
     phase::BranchSolver solver(model, arguments.make_quadrature(model), solve);
     solver.set_interrupt(interrupted);

@@ -93,7 +93,7 @@ std::vector<Overlaps> default_starts(const Model& model, const Branch& branch) {
   for (const Start& s :
        {Start{0.45, 0.6, 0.25, 0.5}, Start{1.0, 0.95, 0.5, 0.1}, Start{0.2, 0.4, 0.15, 0.02}}) {
     Overlaps o;
-    const double q = branch.theta ? s.q : 0.2 + 0.25 * (s.q - 0.2);
+    const double q = branch.m && !branch.theta ? 0.2 + 0.25 * (s.q - 0.2) : s.q;
     o.q = q * MatrixXd::Identity(model.rank, model.rank);
     o.V = s.v_lambda / model.lambda * MatrixXd::Identity(model.rank, model.rank);
     o.theta = MatrixXd::Zero(model.rank, model.teacher_rank);

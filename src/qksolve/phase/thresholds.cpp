@@ -17,6 +17,7 @@ class Search {
   Search(const Model& model, const Quadrature& quadrature, const ThresholdOptions& options,
          const std::function<bool()>& interrupted)
       : options_(options),
+        interrupted_(interrupted),
         solver_(model, quadrature, options.solve),
         coarse_(model, quadrature, coarse_options()) {
     solver_.set_interrupt(interrupted);
@@ -81,6 +82,12 @@ class Search {
       if (exists(s)) return s;
     }
     return solver.solve(alpha, branch);
+  }
+
+  BranchSolver with_options(const SolveOptions& options) const {
+    BranchSolver solver(solver_.model(), solver_.quadrature(), options);
+    solver.set_interrupt(interrupted_);
+    return solver;
   }
 
   BranchSolver at_tolerance(double tolerance) const {
@@ -280,7 +287,7 @@ class Search {
       auto bisect = [&](int level) {
         SolveOptions o = coarse_options();
         o.level = level;
-        const BranchSolver solver(solver_.model(), solver_.quadrature(), o);
+        const BranchSolver solver = with_options(o);
         BranchSolution inside = solutions[lower_limit ? i + 1 : i];
         double outside = alphas_[lower_limit ? i : i + 1];
         while (std::abs(inside.alpha - outside) > 0.25 * options_.tolerance * inside.alpha) {
@@ -323,7 +330,7 @@ class Search {
       SolveOptions o = coarse_options();
       o.level = level;
       o.stability = true;
-      const BranchSolution s = solve(BranchSolver(solver_.model(), solver_.quadrature(), o), branch, alpha);
+      const BranchSolution s = solve(with_options(o), branch, alpha);
       if (!exists(s) || !s.growth_theta) return std::nullopt;
       return std::max(*s.growth_theta, *s.growth_m) - 1.0;
     };
@@ -356,6 +363,7 @@ class Search {
   }
 
   const ThresholdOptions& options_;
+  const std::function<bool()>& interrupted_;
   BranchSolver solver_, coarse_;
   std::vector<double> alphas_;
   std::map<std::string, std::vector<BranchSolution>> scans_;
