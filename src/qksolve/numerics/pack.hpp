@@ -71,7 +71,7 @@ inline Pack exp(Pack x) {
   }
   Mask bits;
   __builtin_memcpy(&bits, &shifted, sizeof bits);
-  bits = (bits << 52) + (std::int64_t{1023} << 52);
+  bits = (bits << 52) + (std::int64_t{1023} << 52);  // the shift drops all but the low bits
   Pack power;
   __builtin_memcpy(&power, &bits, sizeof power);
   return (even + r * odd) * power;
