@@ -135,7 +135,8 @@ TEST_CASE("the same bytes for 1, 2 and 3 threads, and under a locale with decima
   std::filesystem::remove_all(directory);
 }
 
-TEST_CASE("an interrupted run writes what is finished and exits with 130") {
+// Timed by the clock of the machine: not for the sanitizer build, which is many times slower.
+TEST_CASE("an interrupted run writes what is finished and exits with 130" * doctest::test_suite("slow")) {
   TemporaryFile file("interrupted.json");
   const std::string command = std::string("sh -c '") + QKSOLVE_BINARY +
                               " phase solve --alpha 0.3:4:4000 --tolerance 1e-3 --quiet -o " + file.path +
