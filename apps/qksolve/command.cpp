@@ -10,6 +10,8 @@
 #include <ostream>
 #include <thread>
 
+#include "usage.hpp"
+
 namespace qksolve::app {
 
 namespace {
@@ -48,6 +50,21 @@ void RunArguments::declare_presentation(Options& options) {
   options.path("output", output, "Write the result here instead of standard output");
   options.flag("quiet", quiet, "Print no table and no progress");
   options.choice("progress", progress, {"auto", "always", "never"}, "Progress on standard error");
+}
+
+results::Result new_result(const Options& options, const RunArguments& run, const Context& context) {
+  results::Result result;
+  result.schema = options.schema();
+  result.parameters = options.parameters();
+  result.provenance.argv = context.argv;
+  result.provenance.seed = static_cast<std::uint64_t>(run.seed);
+  result.provenance.threads = static_cast<int>(run.threads);
+  return result;
+}
+
+int exit_code(bool all_converged) {
+  if (interrupted()) return kInterrupted;
+  return all_converged ? kDone : kNotConverged;
 }
 
 Progress::Progress(const Context& context, const RunArguments& run, std::size_t total)

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,32 @@ struct RunArguments {
   void declare_seed(Options& options);
   void declare_presentation(Options& options);  // last: everything after it is not a parameter
 };
+
+// An empty result of the command that `options` belong to, with its parameters and where it comes from.
+results::Result new_result(const Options& options, const RunArguments& run, const Context& context);
+
+// Exit code of a run whose result is written.
+int exit_code(bool all_converged);
+
+// Adds a command. `Arguments` holds the values of its options: `declare(Options&)` declares them,
+// `finish(const Options&)` checks what depends on several of them, then `run` does the work and returns the
+// exit code.
+template <class Arguments>
+void add_command(CLI::App& parent, Context& context, const std::string& name, const std::string& summary,
+                 const std::string& example, int (*run)(const Arguments&, const Options&, Context&)) {
+  CLI::App* command = parent.add_subcommand(name, summary);
+  auto arguments = std::make_shared<Arguments>();
+  auto options = std::make_shared<Options>(*command);
+  arguments->declare(*options);
+  command->footer("Example: " + example);
+  command->final_callback([=, &context] {
+    context.action = [=, &context] {
+      options->resolve();
+      arguments->finish(*options);
+      return run(*arguments, *options, context);
+    };
+  });
+}
 
 // A line on stderr that says how far a long run is: only on a terminal unless --progress always.
 class Progress {
@@ -65,9 +92,9 @@ std::string short_number(double value);
 // One file per command.
 void add_phase_solve(CLI::App& phase, Context& context);
 void add_phase_critical(CLI::App& phase, Context& context);
+void add_phase_simulate(CLI::App& phase, Context& context);
 void add_flow_solve(CLI::App& flow, Context& context);
 void add_flow_simulate(CLI::App& flow, Context& context);
-void add_phase_simulate(CLI::App& phase, Context& context);
 void add_compare(CLI::App& program, Context& context);
 
 }  // namespace qksolve::app

@@ -14,9 +14,18 @@ namespace {
 using results::Json;
 
 struct Arguments {
-  std::string a, b, output;
+  std::string a, b;
   double sigmas = 4;
-  bool quiet = false;
+  RunArguments run;
+
+  void declare(Options& options) {
+    options.positional("a", a, "Result of phase solve or phase simulate");
+    options.positional("b", b, "Result to compare it with");
+    options.real("sigmas", sigmas, kPositive,
+                 "Largest difference allowed, in combined standard errors; exit code 3 beyond");
+    run.declare_presentation(options);
+  }
+  void finish(const Options&) {}
 };
 
 void print_table(std::ostream& out, const results::Comparison& comparison) {
@@ -36,48 +45,25 @@ void print_table(std::ostream& out, const results::Comparison& comparison) {
 int run(const Arguments& arguments, const Options& options, Context& context) {
   // The table is the output here; JSON only where a file is named for it.
   std::optional<results::Output> output;
-  if (!arguments.output.empty()) output.emplace(arguments.output, context.out);
+  if (!arguments.run.output.empty()) output.emplace(arguments.run.output, context.out);
   const results::Comparison comparison =
       results::compare_results(results::read_result(arguments.a), arguments.a,
                                results::read_result(arguments.b), arguments.b, arguments.sigmas);
   if (output) {
-    results::Result result;
-    result.schema = "qksolve.compare/1";
-    result.parameters["a"] = arguments.a;
-    result.parameters["b"] = arguments.b;
-    result.parameters.update(options.parameters());
+    results::Result result = new_result(options, arguments.run, context);
     result.records = comparison.records;
     result.summary = comparison.summary;
-    result.provenance.argv = context.argv;
     output->write(result);
   }
-  if (!arguments.quiet) print_table(output ? context.err : context.out, comparison);
-  return comparison.all_within ? kDone : kNotConverged;
+  if (!arguments.run.quiet) print_table(output ? context.err : context.out, comparison);
+  return exit_code(comparison.all_within);
 }
 
 }  // namespace
 
 void add_compare(CLI::App& program, Context& context) {
-  CLI::App* command =
-      program.add_subcommand("compare", "Theory against simulation, or two results of one kind");
-  auto arguments = std::make_shared<Arguments>();
-  auto options = std::make_shared<Options>(*command);
-  command->add_option("A", arguments->a, "Result of phase solve or phase simulate")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("B", arguments->b, "Result to compare it with")->required()->type_name("FILE");
-  options->real("sigmas", arguments->sigmas, kPositive,
-                "Largest difference allowed, in combined standard errors; exit code 3 beyond");
-  options->presentation();
-  options->path("output", arguments->output, "Write the comparison here as JSON");
-  options->flag("quiet", arguments->quiet, "Print no table");
-  command->footer("Example: qksolve compare theory.json simulation.json --sigmas 4");
-  command->final_callback([arguments, options, &context] {
-    context.action = [arguments, options, &context] {
-      options->resolve();
-      return run(*arguments, *options, context);
-    };
-  });
+  add_command<Arguments>(program, context, "compare", "Theory against simulation, or two results of one kind",
+                         "qksolve compare theory.json simulation.json --sigmas 4", run);
 }
 
 }  // namespace qksolve::app

@@ -34,6 +34,47 @@ struct Arguments : FlowArguments {
     query = "shared";
   }
 
+  void declare(Options& options) {
+    declare_model(options);
+    options.integer("d", d, 2, 20000, "Dimension of the embeddings, at least the number of tokens");
+    options.choice("embedding", embedding, {"orthogonal", "gaussian"},
+                   "Random orthonormal embeddings, or Gaussian ones of variance 1/d");
+    options.choice("init", init, {"aligned", "identity", "random"},
+                   "Start at u0, beta0 of the reduced flow, or with factors that are a multiple of the "
+                   "identity, or Gaussian");
+    options.real("init-scale", init_scale, kPositive,
+                 "Multiple of the identity, or standard deviation of a factor's entries");
+    options.integer("inner-dimension", inner_dimension, 0, 20000,
+                    "Inner dimension of the factors; 0: the number of classes if aligned, else d");
+    options.choice(
+        "optimizer", optimizer, {"gd", "sgd", "adamw", "rk4"},
+        "Gradient descent, the same on mini-batches, AdamW, or Runge-Kutta steps of the flow itself");
+    options.integer("steps", steps, 0, 1000000000, "Optimisation steps");
+    options.real("step-size", step_size, kPositive, "Time of one step: it multiplies both learning rates");
+    options.integer("batch", batch, 0, 1000000,
+                    "Sequences in a mini-batch, 0: the population gradient (sgd: 32 unless given)");
+    options.text(
+        "times", "LIST|GRID", "",
+        "Times of the records, multiples of the step size (default about 50, log-spaced)",
+        [this](const std::string& text) {
+          times = parse_grid("--times", text, {0.0, 1e300});
+        },
+        [this] { return times.empty() ? Json() : Json(times); });
+    options.integer("test-sequences", test_sequences, 0, 10000000,
+                    "Sequences on which the attention of the trained model is measured, 0: none");
+    options.real("attention-threshold", attention_threshold, {0.0, 1.0},
+                 "Attention is correct (AC) when its mass on distinct tokens exceeds this");
+    options.real(
+        "probability-threshold", probability_threshold, {0.0, 1.0},
+        "Attention and model are correct (ACMC) when the true class's probability exceeds this, too");
+    options.integer("bins", bins, 1, 1000, "Bins of the heatmap of mass and probability, in each direction");
+    options.real(
+        "top-fraction", top_fraction, {0.0, 1.0, true, false},
+        "Share of the tokens that sufficiency keeps and comprehensiveness deletes, at least one token");
+    run.declare_seed(options);
+    run.declare_presentation(options);
+  }
+
   flow::Training training() const {
     flow::Training t;
     t.dimension = static_cast<int>(d);
@@ -69,8 +110,8 @@ struct Arguments : FlowArguments {
     return found;
   }
 
-  void finish_training(const Options& options) {
-    finish(options);
+  void finish(const Options& options) {
+    FlowArguments::finish(options);
     const flow::Model m = model(parameterizations.front(), 1.0);
     const std::int64_t tokens = flow::vocabulary(m.task);
     if (d < tokens)
@@ -191,12 +232,7 @@ void print_table(std::ostream& err, const std::vector<Json>& records) {
 
 int run(const Arguments& arguments, const Options& options, Context& context) {
   results::Output output(arguments.run.output, context.out);
-  results::Result result;
-  result.schema = "qksolve.flow.simulate/1";
-  result.parameters = options.parameters();
-  result.provenance.argv = context.argv;
-  result.provenance.seed = static_cast<std::uint64_t>(arguments.run.seed);
-  result.provenance.threads = static_cast<int>(arguments.run.threads);
+  results::Result result = new_result(options, arguments.run, context);
 
   const flow::Training training = arguments.training();
   const bool follows_flow =
@@ -237,65 +273,16 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   if (arguments.test_sequences > 0) result.summary["attention"] = attention;
   output.write(result);
   if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.records);
-  if (interrupted()) return kInterrupted;
-  return all_converged ? kDone : kNotConverged;
+  return exit_code(all_converged);
 }
 
 }  // namespace
 
 void add_flow_simulate(CLI::App& flow, Context& context) {
-  CLI::App* command = flow.add_subcommand("simulate", "Training of the one-layer model with full matrices");
-  auto arguments = std::make_shared<Arguments>();
-  auto options = std::make_shared<Options>(*command);
-  arguments->declare_model(*options);
-  options->integer("d", arguments->d, 2, 20000, "Dimension of the embeddings, at least the number of tokens");
-  options->choice("embedding", arguments->embedding, {"orthogonal", "gaussian"},
-                  "Random orthonormal embeddings, or Gaussian ones of variance 1/d");
-  options->choice("init", arguments->init, {"aligned", "identity", "random"},
-                  "Start at u0, beta0 of the reduced flow, or with factors that are a multiple of the "
-                  "identity, or Gaussian");
-  options->real("init-scale", arguments->init_scale, kPositive,
-                "Multiple of the identity, or standard deviation of a factor's entries");
-  options->integer("inner-dimension", arguments->inner_dimension, 0, 20000,
-                   "Inner dimension of the factors; 0: the number of classes if aligned, else d");
-  options->choice(
-      "optimizer", arguments->optimizer, {"gd", "sgd", "adamw", "rk4"},
-      "Gradient descent, the same on mini-batches, AdamW, or Runge-Kutta steps of the flow itself");
-  options->integer("steps", arguments->steps, 0, 1000000000, "Optimisation steps");
-  options->real("step-size", arguments->step_size, kPositive,
-                "Time of one step: it multiplies both learning rates");
-  options->integer("batch", arguments->batch, 0, 1000000,
-                   "Sequences in a mini-batch, 0: the population gradient (sgd: 32 unless given)");
-  options->text(
-      "times", "LIST|GRID", "",
-      "Times of the records, multiples of the step size (default about 50, log-spaced)",
-      [arguments](const std::string& text) {
-        arguments->times = parse_grid("--times", text, {0.0, 1e300});
-      },
-      [arguments] { return arguments->times.empty() ? Json() : Json(arguments->times); });
-  options->integer("test-sequences", arguments->test_sequences, 0, 10000000,
-                   "Sequences on which the attention of the trained model is measured, 0: none");
-  options->real("attention-threshold", arguments->attention_threshold, {0.0, 1.0},
-                "Attention is correct (AC) when its mass on distinct tokens exceeds this");
-  options->real("probability-threshold", arguments->probability_threshold, {0.0, 1.0},
-                "Attention and model are correct (ACMC) when the true class's probability exceeds this, too");
-  options->integer("bins", arguments->bins, 1, 1000,
-                   "Bins of the heatmap of mass and probability, in each direction");
-  options->real(
-      "top-fraction", arguments->top_fraction, {0.0, 1.0, true, false},
-      "Share of the tokens that sufficiency keeps and comprehensiveness deletes, at least one token");
-  arguments->run.declare_seed(*options);
-  arguments->run.declare_presentation(*options);
-  command->footer(
-      "Example: qksolve flow simulate --parameterization all --ratio 0.1 --optimizer rk4 --steps 800 -o "
-      "simulation.json");
-  command->final_callback([arguments, options, &context] {
-    context.action = [arguments, options, &context] {
-      options->resolve();
-      arguments->finish_training(*options);
-      return run(*arguments, *options, context);
-    };
-  });
+  add_command<Arguments>(flow, context, "simulate", "Training of the one-layer model with full matrices",
+                         "qksolve flow simulate --parameterization all --ratio 0.1 --optimizer rk4 --steps "
+                         "800 -o simulation.json",
+                         run);
 }
 
 }  // namespace qksolve::app

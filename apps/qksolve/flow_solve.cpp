@@ -18,11 +18,51 @@ using flow::Point;
 using results::Json;
 using results::put;
 
+Json list_or_nothing(const std::vector<double>& values) { return values.empty() ? Json() : Json(values); }
+
 struct Arguments : FlowArguments {
   double t_max = 1e12;
   std::vector<double> times, at_loss;
   std::string method = "closed-form";
   double tolerance = 1e-10;
+
+  void declare(Options& options) {
+    declare_model(options);
+    options.real("t-max", t_max, {0.0, 1e300, true, false},
+                 "The run ends here; given --times alone, at the last of them");
+    options.text(
+        "times", "LIST|GRID", "",
+        "Times of the records, each in [0, t-max] (default 200 of them, log-spaced from 1 to t-max; none if "
+        "--at-loss is given)",
+        [this](const std::string& text) {
+          times = parse_grid("--times", text, {0.0, 1e300});
+          std::sort(times.begin(), times.end());
+        },
+        [this] { return list_or_nothing(times); });
+    options.text(
+        "at-loss", "LIST|GRID", "",
+        "Losses, each > 0: the state where the loss first comes down to each of them",
+        [this](const std::string& text) { at_loss = parse_grid("--at-loss", text, kPositive); },
+        [this] { return list_or_nothing(at_loss); });
+    options.choice("method", method, {"ode", "closed-form"},
+                   "Adaptive Runge-Kutta in ln(1+t), or the invariant and one quadrature");
+    options.real("tolerance", tolerance, {1e-11, 0.01},
+                 "Relative error allowed on every printed quantity, and drift of the invariant");
+    run.declare_presentation(options);
+  }
+
+  void finish(const Options& options) {
+    FlowArguments::finish(options);
+    if (!times.empty()) {
+      const double last = times.back();
+      if (!options.given("t-max") && at_loss.empty() && last > 0) t_max = last;
+      if (last > t_max)
+        throw UsageError("--times: '" + to_text(last) + "' is not allowed, expected at most --t-max " +
+                         to_text(t_max));
+    }
+    if (times.empty() && at_loss.empty() && !(t_max > 1))
+      throw UsageError("--t-max: '" + to_text(t_max) + "' is not allowed without --times, expected > 1");
+  }
 
   flow::Route route() const { return method == "ode" ? flow::integrate : flow::closed_form; }
 };
@@ -132,11 +172,7 @@ void print_tables(std::ostream& err, const std::vector<Json>& records, const Jso
 
 int run(const Arguments& arguments, const Options& options, Context& context) {
   results::Output output(arguments.run.output, context.out);
-  results::Result result;
-  result.schema = "qksolve.flow.solve/1";
-  result.parameters = options.parameters();
-  result.provenance.argv = context.argv;
-  result.provenance.threads = static_cast<int>(arguments.run.threads);
+  results::Result result = new_result(options, arguments.run, context);
 
   flow::Request request;
   request.times = arguments.times;
@@ -171,60 +207,15 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   result.summary["growth"] = growth;
   output.write(result);
   if (!arguments.run.quiet && !result.records.empty()) print_tables(context.err, result.records, growth);
-  if (interrupted()) return kInterrupted;
-  return all_converged ? kDone : kNotConverged;
+  return exit_code(all_converged);
 }
-
-Json list_or_nothing(const std::vector<double>& values) { return values.empty() ? Json() : Json(values); }
 
 }  // namespace
 
 void add_flow_solve(CLI::App& flow, Context& context) {
-  CLI::App* command = flow.add_subcommand(
-      "solve", "The flow reduced to two scalars: trajectories, equal-loss states, growth laws");
-  auto arguments = std::make_shared<Arguments>();
-  auto options = std::make_shared<Options>(*command);
-  arguments->declare_model(*options);
-  options->real("t-max", arguments->t_max, {0.0, 1e300, true, false},
-                "The run ends here; given --times alone, at the last of them");
-  options->text(
-      "times", "LIST|GRID", "",
-      "Times of the records, each in [0, t-max] (default 200 of them, log-spaced from 1 to t-max; none if "
-      "--at-loss is given)",
-      [arguments](const std::string& text) {
-        arguments->times = parse_grid("--times", text, {0.0, 1e300});
-        std::sort(arguments->times.begin(), arguments->times.end());
-      },
-      [arguments] { return list_or_nothing(arguments->times); });
-  options->text(
-      "at-loss", "LIST|GRID", "",
-      "Losses, each > 0: the state where the loss first comes down to each of them",
-      [arguments](const std::string& text) { arguments->at_loss = parse_grid("--at-loss", text, kPositive); },
-      [arguments] { return list_or_nothing(arguments->at_loss); });
-  options->choice("method", arguments->method, {"ode", "closed-form"},
-                  "Adaptive Runge-Kutta in ln(1+t), or the invariant and one quadrature");
-  options->real("tolerance", arguments->tolerance, {1e-11, 0.01},
-                "Relative error allowed on every printed quantity, and drift of the invariant");
-  arguments->run.declare_presentation(*options);
-  command->footer(
-      "Example: qksolve flow solve --parameterization all --ratio 0.01,1,100 --t-max 1e30 -o growth.json");
-  command->final_callback([arguments, options, &context] {
-    context.action = [arguments, options, &context] {
-      options->resolve();
-      arguments->finish(*options);
-      if (!arguments->times.empty()) {
-        const double last = arguments->times.back();
-        if (!options->given("t-max") && arguments->at_loss.empty() && last > 0) arguments->t_max = last;
-        if (last > arguments->t_max)
-          throw UsageError("--times: '" + to_text(last) + "' is not allowed, expected at most --t-max " +
-                           to_text(arguments->t_max));
-      }
-      if (arguments->times.empty() && arguments->at_loss.empty() && !(arguments->t_max > 1))
-        throw UsageError("--t-max: '" + to_text(arguments->t_max) +
-                         "' is not allowed without --times, expected > 1");
-      return run(*arguments, *options, context);
-    };
-  });
+  add_command<Arguments>(
+      flow, context, "solve", "The flow reduced to two scalars: trajectories, equal-loss states, growth laws",
+      "qksolve flow solve --parameterization all --ratio 0.01,1,100 --t-max 1e30 -o growth.json", run);
 }
 
 }  // namespace qksolve::app

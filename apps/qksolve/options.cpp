@@ -70,7 +70,7 @@ std::string option_text(const std::string& path, const std::string& key, const J
 
 using Settings = std::vector<std::pair<std::string, std::string>>;  // key, text
 
-Settings result_settings(const std::string& path, const std::string& text, const std::string& schema_prefix) {
+Settings result_settings(const std::string& path, const std::string& text, const std::string& expected) {
   Json json;
   try {
     json = Json::parse(text);
@@ -81,9 +81,9 @@ Settings result_settings(const std::string& path, const std::string& text, const
       !json.contains("parameters") || !json["parameters"].is_object())
     throw UsageError(path + ": not a result file, expected the keys 'schema' and 'parameters'");
   const std::string schema = json["schema"];
-  if (schema.rfind(schema_prefix, 0) != 0)
-    throw UsageError(path + ": schema '" + schema + "' is the result of another command, expected " +
-                     schema_prefix + "*");
+  if (schema != expected)
+    throw UsageError(path + ": schema '" + schema + "' is not that of this command's results, expected " +
+                     expected);
   Settings settings;
   for (const auto& [key, value] : json["parameters"].items())
     settings.emplace_back(key, option_text(path, key, value));
@@ -119,13 +119,13 @@ Options::Options(CLI::App& command) : command_(command) {
 }
 
 Options::Record& Options::add(const std::string& name, const std::string& placeholder,
-                              const std::string& help) {
+                              const std::string& help, const std::string& flags) {
   records_.push_back(std::make_unique<Record>());
   Record& record = *records_.back();
   record.name = name;
   record.defines_result = defines_result_;
-  const std::string flags = (name == "output" ? "-o,--" : "--") + name;
-  record.option = command_.add_option(flags, record.given_text, help)->type_name(placeholder);
+  record.option = command_.add_option(flags.empty() ? "--" + name : flags, record.given_text, help)
+                      ->type_name(placeholder);
   return record;
 }
 
@@ -221,9 +221,18 @@ void Options::flag(const std::string& name, bool& target, const std::string& mea
 }
 
 void Options::path(const std::string& name, std::string& target, const std::string& meaning) {
-  Record& record = add(name, "FILE", meaning);
-  record.parse = [name, &target](const std::string& t) {
-    if (t.empty()) throw UsageError("--" + name + ": '' is not allowed, expected the name of a file");
+  add_path(add(name, "FILE", meaning, name == "output" ? "-o,--output" : ""), "--" + name, target);
+}
+
+void Options::positional(const std::string& name, std::string& target, const std::string& meaning) {
+  Record& record = add(name, "FILE", meaning, name);
+  record.option->required();
+  add_path(record, name, target);
+}
+
+void Options::add_path(Record& record, const std::string& shown, std::string& target) {
+  record.parse = [shown, &target](const std::string& t) {
+    if (t.empty()) throw UsageError(shown + ": '' is not allowed, expected the name of a file");
     target = t;
   };
   record.value = [&target] { return target.empty() ? Json() : Json(target); };
@@ -243,9 +252,8 @@ void Options::read_config(const std::string& path) {
   const std::string text = content.str();
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const bool is_json = first != std::string::npos && text[first] == '{';
-  const std::string schema = "qksolve." + command_.get_parent()->get_name() + "." + command_.get_name() + "/";
   for (const auto& [name, text_value] :
-       is_json ? result_settings(path, text, schema) : toml_settings(path, text)) {
+       is_json ? result_settings(path, text, schema()) : toml_settings(path, text)) {
     const std::string& key = name;  // a lambda cannot capture a structured binding
     Record* record = find(key);
     if (record == nullptr) {
@@ -281,6 +289,13 @@ void Options::resolve() {
 bool Options::given(const std::string& name) const {
   return std::any_of(records_.begin(), records_.end(),
                      [&](const auto& r) { return r->name == name && r->given; });
+}
+
+std::string Options::schema() const {
+  std::string name = command_.get_name();
+  for (const CLI::App* app = command_.get_parent(); app != nullptr; app = app->get_parent())
+    name = app->get_name() + "." + name;
+  return name + "/1";
 }
 
 Json Options::parameters() const {

@@ -41,6 +41,8 @@ class Options {
             std::function<results::Json()> value);
   void flag(const std::string& name, bool& target, const std::string& meaning);
   void path(const std::string& name, std::string& target, const std::string& meaning);
+  // A file that must be named, by its place among the words.
+  void positional(const std::string& name, std::string& target, const std::string& meaning);
 
   // Options declared from here on say how a result is made and shown, not what it is: they are not
   // `parameters`.
@@ -51,6 +53,7 @@ class Options {
   void resolve();
   bool given(const std::string& name) const;  // on the command line or in the configuration file
   results::Json parameters() const;
+  std::string schema() const;  // of the command's result: "qksolve.phase.solve/1"
 
  private:
   struct Record {
@@ -63,7 +66,10 @@ class Options {
     std::function<void(const std::string&)> parse;
     std::function<results::Json()> value;
   };
-  Record& add(const std::string& name, const std::string& placeholder, const std::string& help);
+  // `flags` as CLI11 wants them; empty: --name.
+  Record& add(const std::string& name, const std::string& placeholder, const std::string& help,
+              const std::string& flags = "");
+  static void add_path(Record& record, const std::string& shown, std::string& target);
   Record* find(const std::string& name);
   void read_config(const std::string& path);
 

@@ -21,6 +21,29 @@ struct Arguments : PhaseArguments {
   double alpha_low = 0.05, alpha_high = 10.0;
 
   Arguments() { tolerance = 1e-3; }
+
+  void declare(Options& options) {
+    options.choices("which", which, phase::threshold_names(), "Thresholds to find");
+    options.text(
+        "alpha-range", "LOW:HIGH", "0.05:10", "Range of alpha that is searched",
+        [this](const std::string& text) { parse_range(text); },
+        [this] {
+          return Json::array({alpha_low, alpha_high});
+        });
+    declare_model(options);
+    declare_solver(options, "Error allowed on a threshold, relative to it");
+    run.declare_presentation(options);
+  }
+
+  // A list, too: that is how a result's parameters hold it.
+  void parse_range(const std::string& text) {
+    const std::vector<std::string> ends = split(text, text.find(',') == std::string::npos ? ':' : ',');
+    if (ends.size() != 2) throw UsageError("--alpha-range: '" + text + "' is not allowed, expected low:high");
+    alpha_low = parse_real("--alpha-range", ends[0], kPositive);
+    alpha_high = parse_real("--alpha-range", ends[1], kPositive);
+    if (!(alpha_low < alpha_high))
+      throw UsageError("--alpha-range: '" + text + "' is not allowed, expected low:high with low < high");
+  }
 };
 
 Json make_record(const Threshold& t, double omega) {
@@ -65,12 +88,7 @@ void print_table(std::ostream& err, const std::vector<Json>& records) {
 
 int run(const Arguments& arguments, const Options& options, Context& context) {
   results::Output output(arguments.run.output, context.out);
-  results::Result result;
-  result.schema = "qksolve.phase.critical/1";
-  result.parameters = options.parameters();
-  result.provenance.argv = context.argv;
-  result.provenance.seed = static_cast<std::uint64_t>(arguments.run.seed);
-  result.provenance.threads = static_cast<int>(arguments.run.threads);
+  results::Result result = new_result(options, arguments.run, context);
 
   phase::ThresholdOptions thresholds;
   thresholds.alpha_low = arguments.alpha_low;
@@ -92,43 +110,16 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   }
   output.write(result);
   if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.records);
-  if (interrupted()) return kInterrupted;
-  return all_converged ? kDone : kNotConverged;
+  return exit_code(all_converged);
 }
 
 }  // namespace
 
 void add_phase_critical(CLI::App& phase, Context& context) {
-  CLI::App* command = phase.add_subcommand(
-      "critical", "Thresholds in alpha: alpha_c, alpha_l, limits of existence and of stability");
-  auto arguments = std::make_shared<Arguments>();
-  auto options = std::make_shared<Options>(*command);
-  options->choices("which", arguments->which, phase::threshold_names(), "Thresholds to find");
-  options->text(
-      "alpha-range", "LOW:HIGH", "0.05:10", "Range of alpha that is searched",
-      [arguments](const std::string& text) {
-        const std::vector<std::string> ends = split(text, text.find(',') == std::string::npos ? ':' : ',');
-        if (ends.size() != 2)
-          throw UsageError("--alpha-range: '" + text + "' is not allowed, expected low:high");
-        arguments->alpha_low = parse_real("--alpha-range", ends[0], kPositive);
-        arguments->alpha_high = parse_real("--alpha-range", ends[1], kPositive);
-        if (!(arguments->alpha_low < arguments->alpha_high))
-          throw UsageError("--alpha-range: '" + text + "' is not allowed, expected low:high with low < high");
-      },
-      [arguments] {
-        return Json::array({arguments->alpha_low, arguments->alpha_high});
-      });
-  arguments->declare_model(*options);
-  arguments->declare_solver(*options, "Error allowed on a threshold, relative to it");
-  arguments->run.declare_presentation(*options);
-  command->footer("Example: qksolve phase critical --omega 0:0.4:5 --which alpha_c,alpha_l -o critical.json");
-  command->final_callback([arguments, options, &context] {
-    context.action = [arguments, options, &context] {
-      options->resolve();
-      arguments->finish(*options);
-      return run(*arguments, *options, context);
-    };
-  });
+  add_command<Arguments>(phase, context, "critical",
+                         "Thresholds in alpha: alpha_c, alpha_l, limits of existence and of stability",
+                         "qksolve phase critical --omega 0:0.4:5 --which alpha_c,alpha_l -o critical.json",
+                         run);
 }
 
 }  // namespace qksolve::app

@@ -50,7 +50,7 @@ struct Arguments : PhaseArguments {
   bool trajectory = false;
 
   void declare(Options& options);
-  void finish_simulation(const Options& options);
+  void finish(const Options& options);
   phase::Model model_of(double omega_value) const;
   phase::ExperimentOptions experiment() const;
   const OptimizerDefaults& defaults() const {
@@ -120,7 +120,7 @@ void Arguments::declare(Options& options) {
   run.declare_presentation(options);
 }
 
-void Arguments::finish_simulation(const Options& options) {
+void Arguments::finish(const Options& options) {
   const OptimizerDefaults& own = defaults();
   if (own.learning_rate == 0 && options.given("learning-rate"))
     throw UsageError("--learning-rate: not used by the optimizer " + optimizer +
@@ -330,11 +330,7 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   if (threads < arguments.run.threads && !arguments.run.quiet)
     context.err << "qksolve: memory allows " << threads << " instances at a time\n";
   results::Output output(arguments.run.output, context.out);
-  results::Result result;
-  result.schema = "qksolve.phase.simulate/1";
-  result.parameters = options.parameters();
-  result.provenance.argv = context.argv;
-  result.provenance.seed = static_cast<std::uint64_t>(arguments.run.seed);
+  results::Result result = new_result(options, arguments.run, context);
   result.provenance.threads = threads;
 
   std::vector<Init> inits;
@@ -385,30 +381,18 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   result.summary = results::summarize_simulation(result.records, controls, controlled);
   output.write(result);
   if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.summary);
-  if (interrupted()) return kInterrupted;
   const bool all_converged = std::all_of(result.records.begin(), result.records.end(),
                                          [](const Json& r) { return r["status"] == "converged"; });
-  return all_converged ? kDone : kNotConverged;
+  return exit_code(all_converged);
 }
 
 }  // namespace
 
 void add_phase_simulate(CLI::App& phase, Context& context) {
-  CLI::App* command = phase.add_subcommand(
-      "simulate", "Finite-size experiments: minimise the empirical risk of random draws and measure");
-  auto arguments = std::make_shared<Arguments>();
-  auto options = std::make_shared<Options>(*command);
-  arguments->declare(*options);
-  command->footer(
-      "Example: qksolve phase simulate --d 250,500,1000 --alpha 2 --omega 0.3 --instances 24 -o "
-      "simulation.json");
-  command->final_callback([arguments, options, &context] {
-    context.action = [arguments, options, &context] {
-      options->resolve();
-      arguments->finish_simulation(*options);
-      return run(*arguments, *options, context);
-    };
-  });
+  add_command<Arguments>(
+      phase, context, "simulate",
+      "Finite-size experiments: minimise the empirical risk of random draws and measure",
+      "qksolve phase simulate --d 250,500,1000 --alpha 2 --omega 0.3 --instances 24 -o simulation.json", run);
 }
 
 }  // namespace qksolve::app

@@ -21,6 +21,34 @@ struct Arguments : PhaseArguments {
   std::string branch = "all";
   std::vector<double> start;  // q, m, theta, V in the reporting convention; empty: the branch's own starts
   bool trace = false;
+
+  void declare(Options& options) {
+    options.grid("alpha", alpha, kPositive, "Samples per dimension");
+    declare_model(options);
+    options.choice("branch", branch, {"semantic", "positional", "uninformed", "all"},
+                   "Branch of fixed points");
+    declare_solver(options, "Relative error allowed on every printed quantity");
+    options.text(
+        "start", "q,m,theta,V", "", "Starting point in the units of the table",
+        [this](const std::string& text) {
+          start = parse_reals("--start", text, {});
+          if (start.size() != 4 || !(start[0] > 0) || !(start[3] > 0))
+            throw UsageError("--start: '" + text +
+                             "' is not allowed, expected q,m,theta,V with q > 0 and V > 0");
+        },
+        [this] { return start.empty() ? Json() : Json(start); });
+    options.flag("trace", trace, "Add the iteration history to the result");
+    run.declare_presentation(options);
+  }
+
+  void finish(const Options& options) {
+    PhaseArguments::finish(options);
+    if (start.empty()) return;
+    const double student = start[0] - start[2] * start[2] / (sigma * sigma);
+    if (!(student > 0))
+      throw UsageError("--start: q - theta^2/sigma^2 = " + to_text(student) +
+                       " is not allowed, expected > 0");
+  }
 };
 
 std::vector<phase::Branch> branches(const std::string& name) {
@@ -118,12 +146,7 @@ phase::Overlaps start_overlaps(const std::vector<double>& start, double sigma) {
 
 int run(const Arguments& arguments, const Options& options, Context& context) {
   results::Output output(arguments.run.output, context.out);
-  results::Result result;
-  result.schema = "qksolve.phase.solve/1";
-  result.parameters = options.parameters();
-  result.provenance.argv = context.argv;
-  result.provenance.seed = static_cast<std::uint64_t>(arguments.run.seed);
-  result.provenance.threads = static_cast<int>(arguments.run.threads);
+  results::Result result = new_result(options, arguments.run, context);
   if (arguments.trace) result.trace.emplace();
 
   const double variance = arguments.sigma * arguments.sigma;
@@ -170,48 +193,15 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   }
   output.write(result);
   if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.records);
-  if (interrupted()) return kInterrupted;
-  return all_converged ? kDone : kNotConverged;
+  return exit_code(all_converged);
 }
 
 }  // namespace
 
 void add_phase_solve(CLI::App& phase, Context& context) {
-  CLI::App* command = phase.add_subcommand(
-      "solve", "Fixed points of the state evolution: overlaps, losses, error bars, stability");
-  auto arguments = std::make_shared<Arguments>();
-  auto options = std::make_shared<Options>(*command);
-  options->grid("alpha", arguments->alpha, kPositive, "Samples per dimension");
-  arguments->declare_model(*options);
-  options->choice("branch", arguments->branch, {"semantic", "positional", "uninformed", "all"},
-                  "Branch of fixed points");
-  arguments->declare_solver(*options, "Relative error allowed on every printed quantity");
-  options->text(
-      "start", "q,m,theta,V", "", "Starting point in the units of the table",
-      [arguments](const std::string& text) {
-        const std::vector<double> values = parse_reals("--start", text, {});
-        if (values.size() != 4 || !(values[0] > 0) || !(values[3] > 0))
-          throw UsageError("--start: '" + text +
-                           "' is not allowed, expected q,m,theta,V with q > 0 and V > 0");
-        arguments->start = values;
-      },
-      [arguments] { return arguments->start.empty() ? Json() : Json(arguments->start); });
-  options->flag("trace", arguments->trace, "Add the iteration history to the result");
-  arguments->run.declare_presentation(*options);
-  command->footer(
-      "Example: qksolve phase solve --alpha 0.5:3:6 --omega 0.3 --tolerance 1e-5 -o branches.json");
-  command->final_callback([arguments, options, &context] {
-    context.action = [arguments, options, &context] {
-      options->resolve();
-      arguments->finish(*options);
-      const std::vector<double>& s = arguments->start;
-      if (!s.empty() && !(s[0] - s[2] * s[2] / (arguments->sigma * arguments->sigma) > 0))
-        throw UsageError("--start: q - theta^2/sigma^2 = " +
-                         to_text(s[0] - s[2] * s[2] / (arguments->sigma * arguments->sigma)) +
-                         " is not allowed, expected > 0");
-      return run(*arguments, *options, context);
-    };
-  });
+  add_command<Arguments>(
+      phase, context, "solve", "Fixed points of the state evolution: overlaps, losses, error bars, stability",
+      "qksolve phase solve --alpha 0.5:3:6 --omega 0.3 --tolerance 1e-5 -o branches.json", run);
 }
 
 }  // namespace qksolve::app

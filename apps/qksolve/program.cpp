@@ -43,12 +43,12 @@ int run_program(const std::vector<std::string>& argv, std::ostream& out, std::os
   phase->require_subcommand(1);
   add_phase_solve(*phase, context);
   add_phase_critical(*phase, context);
+  add_phase_simulate(*phase, context);
   CLI::App* flow = app.add_subcommand(
       "flow", "Gradient flow of the query-key and output-value circuits of one-layer attention");
   flow->require_subcommand(1);
   add_flow_solve(*flow, context);
   add_flow_simulate(*flow, context);
-  add_phase_simulate(*phase, context);
   add_compare(app, context);
 
   std::vector<std::string> words = bind_negative_numbers(argv);
