@@ -19,17 +19,15 @@ double integrate(const GaussRule& rule, int power) {
 
 TEST_CASE("Gauss rules are exact on polynomials of degree 2 n - 1") {
   for (const int n : {1, 2, 5, 12, 20}) {
-    double normal_moment = 1, factorial = 1;
+    double normal_moment = 1;
     for (int power = 0; power <= std::min(2 * n - 1, 23); ++power) {
       CAPTURE(n);
       CAPTURE(power);
       const bool even = power % 2 == 0;
-      if (power > 0) factorial *= power;
       if (even && power > 0) normal_moment *= power - 1;
       CHECK(integrate(gauss_legendre(n), power) ==
             doctest::Approx(even ? 2.0 / (power + 1) : 0.0).epsilon(1e-12));
       if (even) CHECK(integrate(gauss_hermite(n), power) == doctest::Approx(normal_moment).epsilon(1e-10));
-      CHECK(integrate(gauss_laguerre(n), power) == doctest::Approx(factorial).epsilon(1e-10));
     }
   }
 }

@@ -38,9 +38,4 @@ GaussRule gauss_hermite(int n) {
       n, 1.0, [](int) { return 0.0; }, [](int k) { return std::sqrt(static_cast<double>(k)); });
 }
 
-GaussRule gauss_laguerre(int n) {
-  return golub_welsch(
-      n, 1.0, [](int k) { return 2.0 * k + 1.0; }, [](int k) { return static_cast<double>(k); });
-}
-
 }  // namespace qksolve::numerics

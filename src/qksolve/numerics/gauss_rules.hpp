@@ -16,8 +16,4 @@ GaussRule gauss_legendre(int n);
 // Expectation over N(0, 1) (weights sum to 1): exact for polynomials of degree <= 2 n - 1. n >= 1.
 GaussRule gauss_hermite(int n);
 
-// Expectation over the unit exponential law, density exp(-t) on t >= 0 (weights sum to 1): exact for
-// polynomials of degree <= 2 n - 1. n >= 1.
-GaussRule gauss_laguerre(int n);
-
 }  // namespace qksolve::numerics
