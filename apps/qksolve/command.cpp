@@ -36,6 +36,10 @@ void install_interrupt_handlers() {
   action.sa_handler = on_signal;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  // The end of the terminal, too, unless nohup said otherwise.
+  struct sigaction hangup {};
+  sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
 }
 
 RunArguments::RunArguments() : threads(std::max(1U, std::thread::hardware_concurrency())) {}
@@ -48,8 +52,13 @@ void RunArguments::declare_presentation(Options& options) {
   options.presentation();
   options.integer("threads", threads, 1, 1024, "Threads; results do not depend on it");
   options.path("output", output, "Write the result here instead of standard output");
+  options.path("csv", csv, "Also write the records here as comma-separated values");
   options.flag("quiet", quiet, "Print no table and no progress");
   options.choice("progress", progress, {"auto", "always", "never"}, "Progress on standard error");
+}
+
+results::Output RunArguments::open_output(const Context& context) const {
+  return results::Output(output, context.out, csv);
 }
 
 results::Result new_result(const Options& options, const RunArguments& run, const Context& context) {

@@ -20,19 +20,20 @@ struct Context {
   std::function<int()> action;  // set by the command that was chosen
 };
 
-// Whether SIGINT or SIGTERM came in; main installs the handlers.
+// Whether SIGINT, SIGTERM or SIGHUP came in; main installs the handlers.
 bool interrupted();
 void install_interrupt_handlers();
 
-// --seed, --threads, -o, --quiet, --progress.
+// --seed, --threads, -o, --csv, --quiet, --progress.
 struct RunArguments {
   std::int64_t seed = 0, threads = 1;
-  std::string output, progress = "auto";
+  std::string output, csv, progress = "auto";
   bool quiet = false;
 
   RunArguments();
   void declare_seed(Options& options);
   void declare_presentation(Options& options);  // last: everything after it is not a parameter
+  results::Output open_output(const Context& context) const;
 };
 
 // An empty result of the command that `options` belong to, with its parameters and where it comes from.
@@ -92,9 +93,14 @@ std::string short_number(double value);
 // One file per command.
 void add_phase_solve(CLI::App& phase, Context& context);
 void add_phase_critical(CLI::App& phase, Context& context);
+void add_phase_sweep(CLI::App& phase, Context& context);
 void add_phase_simulate(CLI::App& phase, Context& context);
 void add_flow_solve(CLI::App& flow, Context& context);
 void add_flow_simulate(CLI::App& flow, Context& context);
+void add_coupled_solve(CLI::App& coupled, Context& context);
 void add_compare(CLI::App& program, Context& context);
+void add_combine(CLI::App& program, Context& context);
+void add_plot(CLI::App& program, Context& context);
+void add_schema(CLI::App& program, Context& context);
 
 }  // namespace qksolve::app

@@ -19,7 +19,8 @@ struct Arguments {
   RunArguments run;
 
   void declare(Options& options) {
-    options.positional("a", a, "Result of phase solve or phase simulate");
+    options.positional("a", a,
+                       "Result of phase solve, sweep, critical or simulate, or of flow solve or simulate");
     options.positional("b", b, "Result to compare it with");
     options.real("sigmas", sigmas, kPositive,
                  "Largest difference allowed, in combined standard errors; exit code 3 beyond");
@@ -29,11 +30,18 @@ struct Arguments {
 };
 
 void print_table(std::ostream& out, const results::Comparison& comparison) {
-  Table table({"alpha", "omega", "branch", "quantity", "a", "b", "difference", "sigmas"});
-  for (const Json& r : comparison.records)
-    table.add({short_number(r["alpha"]), short_number(r["omega"]), r["branch"], r["quantity"],
-               with_error(r["a"], r.value("a_error", 0.0)), with_error(r["b"], r.value("b_error", 0.0)),
-               short_number(r["difference"]), r.contains("sigmas") ? short_number(r["sigmas"]) : "-"});
+  std::vector<std::string> header = comparison.coordinates;
+  header.insert(header.end(), {"quantity", "a", "b", "difference", "sigmas"});
+  Table table(header);
+  for (const Json& r : comparison.records) {
+    std::vector<std::string> row;
+    for (const std::string& name : comparison.coordinates)
+      row.push_back(r[name].is_string() ? r[name].get<std::string>() : short_number(r[name]));
+    row.insert(row.end(), {r["quantity"], with_error(r["a"], r.value("a_error", 0.0)),
+                           with_error(r["b"], r.value("b_error", 0.0)), short_number(r["difference"]),
+                           r.contains("sigmas") ? short_number(r["sigmas"]) : "-"});
+    table.add(row);
+  }
   table.print(out);
   const Json& s = comparison.summary;
   out << "chi-square " << short_number(s["chi_square"]) << " from " << s["count"] << " differences, largest "
@@ -43,9 +51,10 @@ void print_table(std::ostream& out, const results::Comparison& comparison) {
 }
 
 int run(const Arguments& arguments, const Options& options, Context& context) {
-  // The table is the output here; JSON only where a file is named for it.
+  // The table is the output here; a result only where a file is named for it.
   std::optional<results::Output> output;
-  if (!arguments.run.output.empty()) output.emplace(arguments.run.output, context.out);
+  if (!arguments.run.output.empty() || !arguments.run.csv.empty())
+    output.emplace(arguments.run.open_output(context));
   const results::Comparison comparison =
       results::compare_results(results::read_result(arguments.a), arguments.a,
                                results::read_result(arguments.b), arguments.b, arguments.sigmas);
@@ -55,7 +64,13 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
     result.summary = comparison.summary;
     output->write(result);
   }
-  if (!arguments.run.quiet) print_table(output ? context.err : context.out, comparison);
+  if (!arguments.run.quiet) {
+    std::ostream& shown = output ? context.err : context.out;
+    print_table(shown, comparison);
+    if (!output && !shown.flush()) throw results::FileError("cannot write to standard output");
+  }
+  if (comparison.summary["count"] == 0)
+    context.err << "qksolve: no difference could be judged, one side or the other states no error\n";
   return exit_code(comparison.all_within);
 }
 

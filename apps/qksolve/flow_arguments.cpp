@@ -1,6 +1,7 @@
 #include "flow_arguments.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "usage.hpp"
 
@@ -71,6 +72,14 @@ void FlowArguments::finish(const Options& options) {
       throw UsageError("--eta-qk: '" + to_text(*eta_qk) +
                        "' is not allowed together with --ratio, expected one of them");
     ratio = {*eta_qk / eta_ov};
+  }
+  auto in_range = [](double x) { return x > 0 && std::isfinite(x); };
+  for (const double r : ratio) {
+    const flow::Model m = model(parameterizations.front(), r);
+    if (in_range(r) && in_range(m.eta_qk) && in_range(m.rate_ratio())) continue;
+    throw UsageError((eta_qk ? "--eta-qk: '" + to_text(*eta_qk) : "--ratio: '" + to_text(r)) +
+                     "' is not allowed with --eta-ov " + to_text(eta_ov) +
+                     ", expected two rates and a ratio that are numbers between 0 and 1.8e308");
   }
   for (const flow::Parameterization& p : parameterizations) {
     const flow::Model m = model(p, 1.0);

@@ -1,12 +1,17 @@
 // qksolve flow simulate: training of the one-layer model with full matrices.
 #include <algorithm>
 #include <cmath>
-#include <memory>
+#include <mutex>
+#include <optional>
 #include <ostream>
+#include <random>
 
 #include "command.hpp"
 #include "flow_arguments.hpp"
 #include "qksolve/flow/full_matrix.hpp"
+#include "qksolve/flow/invariant.hpp"
+#include "qksolve/flow/synthetic.hpp"
+#include "qksolve/numerics/parallel.hpp"
 #include "usage.hpp"
 
 namespace qksolve::app {
@@ -20,7 +25,7 @@ using results::put;
 struct Arguments : FlowArguments {
   std::int64_t d = 1000, inner_dimension = 0, steps = 1000, batch = 0;
   double step_size = 1.0, init_scale = 0.01;
-  std::string optimizer = "gd", init = "aligned", embedding = "orthogonal";
+  std::string optimizer = "gd", init = "aligned", embedding = "orthogonal", preset = "none";
   std::vector<double> times;
   std::int64_t test_sequences = 0, bins = 5;
   double attention_threshold = 0.1, probability_threshold = 0.5, top_fraction = 0.05;
@@ -35,6 +40,11 @@ struct Arguments : FlowArguments {
   }
 
   void declare(Options& options) {
+    options.choice(
+        "preset", preset, {"none", "fig2", "fig3"},
+        "Synthetic next-token experiments of the paper: trained to a loss of .001, or with attention "
+        "held at .2 ... 1. They set the model's options, all but parameterization, learning rates, "
+        "--init-scale, --batch, --steps (at most)");
     declare_model(options);
     options.integer("d", d, 2, 20000, "Dimension of the embeddings, at least the number of tokens");
     options.choice("embedding", embedding, {"orthogonal", "gaussian"},
@@ -110,8 +120,64 @@ struct Arguments : FlowArguments {
     return found;
   }
 
+  // Options that describe the synthetic experiment may be left out or repeated, those that are free get its
+  // defaults.
+  void apply_preset(const Options& options) {
+    auto fix = [&](const std::string& name, auto& value, const auto& preset_value) {
+      if (options.given(name) && value != preset_value)
+        throw UsageError("--" + name + " is not allowed with --preset " + preset + ", which sets it to " +
+                         Json(preset_value).dump());
+      value = preset_value;
+    };
+    auto prefer = [&](const std::string& name, auto& value, const auto& preset_value) {
+      if (!options.given(name)) value = preset_value;
+    };
+    using S = flow::Synthetic;
+    fix("classes", classes, std::int64_t{S::classes});
+    fix("pool", pool, std::int64_t{S::distinct});
+    fix("common", common, std::int64_t{S::common});
+    fix("distinct-per-sequence", distinct_per_sequence, std::int64_t{22});  // of 62, on average
+    fix("common-per-sequence", common_per_sequence, std::int64_t{40});
+    fix("query", query, std::string("per-class"));
+    fix("d", d, std::int64_t{S::vocabulary});
+    fix("inner-dimension", inner_dimension, std::int64_t{S::vocabulary});
+    fix("embedding", embedding, std::string("orthogonal"));
+    fix("optimizer", optimizer, std::string("sgd"));
+    fix("init", init, std::string("identity"));
+    fix("step-size", step_size, 1.0);
+    // Not used, but parameters of the result.
+    fix("u0", u0, 0.05);
+    fix("beta0", beta0, 0.05);
+    fix("imbalance-qk", imbalance_qk, 0.0);
+    fix("imbalance-ov", imbalance_ov, 0.0);
+    fix("times", times, std::vector<double>{});
+    prefer("eta-ov", eta_ov, 0.01);
+    prefer("init-scale", init_scale, 1e-6);
+    prefer("batch", batch, std::int64_t{32});
+    using P = flow::Parameterization;
+    if (preset == "fig2") {
+      prefer("parameterization", parameterizations,
+             std::vector<P>(std::begin(flow::kParameterizations), std::end(flow::kParameterizations)));
+      prefer("steps", steps, std::int64_t{20000000});
+      prefer("test-sequences", test_sequences, std::int64_t{10000});
+      return;
+    }
+    prefer("parameterization", parameterizations, std::vector<P>{{false, false}, {false, true}});
+    prefer("steps", steps, std::int64_t{500 * S::epoch});
+    for (const P& p : parameterizations)
+      if (p.factorized_qk)
+        throw UsageError(
+            "--parameterization: '" + p.name() +
+            "' is not allowed with --preset fig3, where attention is frozen; expected CACO, CAFO");
+    if (eta_qk || ratio != std::vector<double>{1.0})
+      throw UsageError(std::string(eta_qk ? "--eta-qk" : "--ratio") +
+                       " is not allowed with --preset fig3, where attention is frozen");
+  }
+
   void finish(const Options& options) {
+    if (preset != "none") apply_preset(options);
     FlowArguments::finish(options);
+    if (preset != "none") return;
     const flow::Model m = model(parameterizations.front(), 1.0);
     const std::int64_t tokens = flow::vocabulary(m.task);
     if (d < tokens)
@@ -137,21 +203,33 @@ struct Arguments : FlowArguments {
   }
 };
 
-Json make_record(const Measurement& m, const std::string& parameterization, double ratio) {
-  Json record;
-  record["parameterization"] = parameterization;
-  record["ratio"] = ratio;
-  record["status"] = "converged";
+struct Quantity {
+  const char* name;
+  double Measurement::*value;
+  double Measurement::*error;
+};
+constexpr Quantity kQuantities[] = {{"u", &Measurement::u, &Measurement::u_error},
+                                    {"beta", &Measurement::beta, &Measurement::beta_error},
+                                    {"p", &Measurement::attention, &Measurement::attention_error},
+                                    {"margin", &Measurement::margin, &Measurement::margin_error},
+                                    {"loss", &Measurement::loss, &Measurement::loss_error}};
+
+Json coordinates(const flow::Parameterization& parameterization, double ratio) {
+  return {{"parameterization", parameterization.name()}, {"ratio", ratio}};
+}
+
+void put_status(Json& record, flow::Status status, const std::string& reason) {
+  record["status"] = flow::status_name(status);
+  if (status != flow::Status::converged) record["reason"] = reason;
+}
+
+void put_measurement(Json& record, const Measurement& m) {
   record["step"] = m.step;
   put(record, "t", m.t);
-  put(record, "u", m.u);
-  put(record, "beta", m.beta);
-  put(record, "p", m.attention);
-  put(record, "margin", m.margin);
-  put(record, "loss", m.loss);
+  for (const Quantity& q : kQuantities) put(record, q.name, m.*q.value);
+  for (const Quantity& q : kQuantities) put(record, q.name + std::string("_error"), m.*q.error);
   put(record, "off_line_ov", m.off_line_ov);
   put(record, "off_line_qk", m.off_line_qk);
-  return record;
 }
 
 // Largest differences to the reduced flow, which starts at the same point and follows the same gradient.
@@ -183,25 +261,18 @@ void put_metrics(Json& json, const flow::SequenceMetrics& x, const std::string& 
   put(json, "comprehensiveness" + suffix, x.comprehensiveness);
 }
 
-// Measured on sequences drawn apart from those of the training, and what the reduced model has at the same
-// (u, beta).
-Json attention_metrics(const Arguments& arguments, const flow::FullModel& full) {
-  const auto seed = static_cast<std::uint64_t>(arguments.run.seed) ^ 0x5851f42d4c957f2dULL;
-  const auto sequences =
-      flow::draw_sequences(full.model().task, static_cast<int>(arguments.test_sequences), seed);
+constexpr std::uint64_t kTestStream =
+    0x5851f42d4c957f2dULL;  // test sequences are drawn apart from the training
+
+Json attention_metrics(const Arguments& arguments, const std::vector<flow::SequenceMetrics>& sequences) {
   const flow::MetricSummary summary =
-      flow::summarize(full.metrics(sequences, arguments.top_fraction), arguments.attention_threshold,
-                      arguments.probability_threshold, static_cast<int>(arguments.bins));
-  const int length = full.model().task.distinct_per_sequence + full.model().task.common_per_sequence;
-  const int top = flow::top_count(arguments.top_fraction, length);
-  const Measurement m = full.measure();
+      flow::summarize(sequences, arguments.attention_threshold, arguments.probability_threshold,
+                      static_cast<int>(arguments.bins));
   Json json;
-  json["top_tokens"] = top;
   put_metrics(json, summary.mean);
   put_metrics(json, summary.standard_error, "_error");
   put(json, "AC", summary.attention_correct);
   put(json, "ACMC", summary.attention_and_model_correct);
-  put_metrics(json, flow::reduced_metrics(full.model(), {m.u, m.beta}, top), "_reduced");
   json["heatmap"] =
       Json::array();  // rows: bins of the attention mass, columns: of the true class's probability
   for (Eigen::Index i = 0; i < summary.heatmap.rows(); ++i) {
@@ -209,6 +280,20 @@ Json attention_metrics(const Arguments& arguments, const flow::FullModel& full) 
     for (Eigen::Index j = 0; j < summary.heatmap.cols(); ++j) row.push_back(summary.heatmap(i, j));
     json["heatmap"].push_back(row);
   }
+  return json;
+}
+
+// What is measured, and what the reduced model has at the same (u, beta).
+Json attention_metrics(const Arguments& arguments, const flow::FullModel& full) {
+  const flow::Task& task = full.model().task;
+  const auto sequences = flow::draw_sequences(task, static_cast<int>(arguments.test_sequences),
+                                              static_cast<std::uint64_t>(arguments.run.seed) ^ kTestStream);
+  const int top =
+      flow::top_count(arguments.top_fraction, task.distinct_per_sequence + task.common_per_sequence);
+  const Measurement m = full.measure();
+  Json json = attention_metrics(arguments, full.metrics(sequences, arguments.top_fraction));
+  json["top_tokens"] = top;
+  put_metrics(json, flow::reduced_metrics(full.model(), {m.u, m.beta}, top), "_reduced");
   return json;
 }
 
@@ -230,8 +315,97 @@ void print_table(std::ostream& err, const std::vector<Json>& records) {
   table.print(err);
 }
 
+void print_preset_table(std::ostream& err, const std::vector<Json>& records) {
+  Table table({"parameterization", "ratio", "attention held", "steps", "loss", "p", "status"});
+  for (const Json& r : records) {
+    auto number = [&](const std::string& key) {
+      return r.contains(key) ? with_error(r[key], r.value(key + "_error", 0.0)) : "-";
+    };
+    table.add({r["parameterization"], number("ratio"), number("attention_fraction"), number("step"),
+               number("loss"), number("p"), r["status"]});
+  }
+  table.print(err);
+}
+
+// One run of the synthetic experiment.
+struct PresetRun {
+  double ratio;
+  flow::SyntheticTraining training;
+  Json record, attention;  // null if interrupted
+};
+
+void run_preset(const Arguments& arguments, PresetRun& preset) {
+  const flow::SyntheticTraining& training = preset.training;
+  flow::SyntheticModel model(training);
+  const flow::SyntheticRun trained = flow::train(model, interrupted);
+  if (interrupted()) return;
+  Json record = coordinates(training.parameterization, preset.ratio);
+  put(record, "attention_fraction", training.frozen_attention);
+  preset.attention = record;
+  put_status(record, trained.status, trained.reason);
+  record["step"] = trained.steps;
+  put(record, "t", static_cast<double>(trained.steps));
+  if (trained.steps >= flow::Synthetic::epoch) {
+    put(record, "loss", trained.loss);
+    put(record, "loss_error", trained.loss_error);
+  }
+  preset.record = record;
+  if (arguments.test_sequences == 0) return;
+  std::mt19937_64 random(training.seed ^ kTestStream);
+  const auto batch = flow::SyntheticModel::draw(static_cast<int>(arguments.test_sequences), random);
+  preset.attention.update(attention_metrics(arguments, model.metrics(batch, arguments.top_fraction)));
+  if (training.frozen_attention) return;
+  preset.record["p"] = preset.attention["mass"];
+  preset.record["p_error"] = preset.attention["mass_error"];
+}
+
+int run_presets(const Arguments& arguments, const Options& options, Context& context) {
+  results::Output output = arguments.run.open_output(context);
+  results::Result result = new_result(options, arguments.run, context);
+  std::vector<std::optional<double>> fractions{std::nullopt};
+  if (arguments.preset == "fig3") fractions = {0.2, 0.4, 0.6, 0.8, 1.0};
+  std::vector<PresetRun> runs;
+  for (const flow::Parameterization& parameterization : arguments.parameterizations)
+    for (const double ratio : arguments.ratio)
+      for (const std::optional<double>& fraction : fractions) {
+        flow::SyntheticTraining training;
+        training.parameterization = parameterization;
+        training.eta_ov = arguments.eta_ov;
+        training.eta_qk = arguments.model(parameterization, ratio).eta_qk;
+        training.init_scale = arguments.init_scale;
+        training.batch = static_cast<int>(arguments.batch);
+        training.steps = arguments.steps;
+        if (!fraction) training.loss_target = 1e-3;
+        training.frozen_attention = fraction;
+        training.seed = static_cast<std::uint64_t>(arguments.run.seed);
+        runs.push_back({ratio, training, {}, {}});
+      }
+  Progress progress(context, arguments.run, runs.size());
+  std::mutex mutex;
+  numerics::parallel_for(std::ssize(runs), static_cast<int>(arguments.run.threads), 1, [&] {
+    return [&](std::ptrdiff_t i) {
+      run_preset(arguments, runs[static_cast<std::size_t>(i)]);
+      const std::lock_guard lock(mutex);
+      progress.done("flow simulate: preset " + arguments.preset);
+    };
+  });
+  bool all_converged = true;
+  Json attention = Json::array();
+  for (const PresetRun& run : runs) {
+    if (run.record.is_null()) continue;
+    all_converged = all_converged && run.record["status"] == "converged";
+    result.records.push_back(run.record);
+    if (run.attention.contains("heatmap")) attention.push_back(run.attention);
+  }
+  if (!attention.empty()) result.summary["attention"] = attention;
+  output.write(result);
+  if (!arguments.run.quiet && !result.records.empty()) print_preset_table(context.err, result.records);
+  return exit_code(all_converged);
+}
+
 int run(const Arguments& arguments, const Options& options, Context& context) {
-  results::Output output(arguments.run.output, context.out);
+  if (arguments.preset != "none") return run_presets(arguments, options, context);
+  results::Output output = arguments.run.open_output(context);
   results::Result result = new_result(options, arguments.run, context);
 
   const flow::Training training = arguments.training();
@@ -247,23 +421,29 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
       const flow::Model model = arguments.model(parameterization, ratio);
       flow::FullModel full(model, training);
       const flow::TrainingRun trained = flow::train(full, arguments.record_steps(), interrupted);
-      for (const Measurement& m : trained.measurements) result.records.push_back(make_record(m, name, ratio));
+      std::optional<flow::Invariant> invariant;
+      if (follows_flow) invariant.emplace(model);
+      auto add_record = [&](flow::Status status, const std::string& reason, const Measurement* m) {
+        Json record = coordinates(parameterization, ratio);
+        put_status(record, status, reason);
+        if (m != nullptr) put_measurement(record, *m);
+        if (m != nullptr && invariant)
+          put(record, "invariant_drift",
+              invariant->drift(std::max(0.0, m->u - model.start.u), std::max(model.start.beta, m->beta)));
+        result.records.push_back(record);
+      };
+      for (const Measurement& m : trained.measurements) add_record(flow::Status::converged, "", &m);
       if (trained.status != flow::Status::converged && !interrupted()) {
         all_converged = false;
-        Json record;
-        record["parameterization"] = name;
-        record["ratio"] = ratio;
-        record["status"] = flow::status_name(trained.status);
-        record["reason"] = trained.reason;
-        result.records.push_back(record);
+        add_record(trained.status, trained.reason + "; the state is the last that was measured before",
+                   trained.measurements.empty() ? nullptr : &trained.measurements.back());
       } else {
-        const Json coordinates{{"parameterization", name}, {"ratio", ratio}};
         if (follows_flow && !trained.measurements.empty()) {
-          comparison.push_back(coordinates);
+          comparison.push_back(coordinates(parameterization, ratio));
           comparison.back().update(compare_with_flow(model, trained.measurements));
         }
         if (arguments.test_sequences > 0) {
-          attention.push_back(coordinates);
+          attention.push_back(coordinates(parameterization, ratio));
           attention.back().update(attention_metrics(arguments, full));
         }
       }

@@ -77,6 +77,20 @@ std::vector<double> default_times(double t_max) {
   return times;
 }
 
+struct Quantity {
+  const char* name;
+  double Point::*value;
+  double Point::*error;
+};
+constexpr Quantity kQuantities[] = {
+    {"t", &Point::t, &Point::t_error},
+    {"u", &Point::u, &Point::u_error},
+    {"beta", &Point::beta, &Point::beta_error},
+    {"p", &Point::attention, &Point::attention_error},
+    {"one_minus_p", &Point::attention_missing, &Point::attention_missing_error},
+    {"margin", &Point::margin, &Point::margin_error},
+    {"loss", &Point::loss, &Point::loss_error}};
+
 Json make_record(const Point& x, const std::string& parameterization, double ratio) {
   Json record;
   record["parameterization"] = parameterization;
@@ -84,20 +98,8 @@ Json make_record(const Point& x, const std::string& parameterization, double rat
   put(record, "at_loss", x.at_loss);
   record["status"] = flow::status_name(x.status);
   if (x.status != flow::Status::converged) record["reason"] = x.reason;
-  put(record, "t", x.t);
-  put(record, "u", x.u);
-  put(record, "beta", x.beta);
-  put(record, "p", x.attention);
-  put(record, "one_minus_p", x.attention_missing);
-  put(record, "margin", x.margin);
-  put(record, "loss", x.loss);
-  put(record, "t_error", x.t_error);
-  put(record, "u_error", x.u_error);
-  put(record, "beta_error", x.beta_error);
-  put(record, "p_error", x.attention_error);
-  put(record, "one_minus_p_error", x.attention_missing_error);
-  put(record, "margin_error", x.margin_error);
-  put(record, "loss_error", x.loss_error);
+  for (const Quantity& q : kQuantities) put(record, q.name, x.*q.value);
+  for (const Quantity& q : kQuantities) put(record, q.name + std::string("_error"), x.*q.error);
   put(record, "invariant_drift", x.drift);
   return record;
 }
@@ -171,7 +173,7 @@ void print_tables(std::ostream& err, const std::vector<Json>& records, const Jso
 }
 
 int run(const Arguments& arguments, const Options& options, Context& context) {
-  results::Output output(arguments.run.output, context.out);
+  results::Output output = arguments.run.open_output(context);
   results::Result result = new_result(options, arguments.run, context);
 
   flow::Request request;

@@ -21,7 +21,7 @@ bool Bounds::contains(double value) const {
 }
 
 std::string Bounds::text() const {
-  if (std::isinf(low) && std::isinf(high)) return "any";
+  if (std::isinf(low) && std::isinf(high)) return "of any size";
   if (std::isinf(high)) return (open_low ? "> " : ">= ") + to_text(low);
   if (std::isinf(low)) return (open_high ? "< " : "<= ") + to_text(high);
   return std::string("in ") + (open_low ? "(" : "[") + to_text(low) + ", " + to_text(high) +
@@ -39,16 +39,23 @@ double parse_real(const std::string& option, std::string_view text, const Bounds
 
 std::int64_t parse_integer(const std::string& option, std::string_view text, std::int64_t low,
                            std::int64_t high) {
-  const std::string allowed =
-      high == std::numeric_limits<std::int64_t>::max()
-          ? "a plain decimal integer >= " + std::to_string(low)
-          : "a plain decimal integer from " + std::to_string(low) + " to " + std::to_string(high);
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || std::to_string(value) != text ||
       value < low || value > high)
-    refuse(option, text, allowed);
+    refuse(option, text,
+           "a plain decimal integer from " + std::to_string(low) + " to " + std::to_string(high));
   return value;
+}
+
+std::vector<std::int64_t> parse_integers(const std::string& option, std::string_view text, std::int64_t low,
+                                         std::int64_t high) {
+  std::vector<std::int64_t> values;
+  for (const std::string& piece : split(text, ',')) {
+    values.push_back(parse_integer(option, piece, low, high));
+    if (std::count(values.begin(), values.end(), values.back()) > 1) refuse(option, text, "each value once");
+  }
+  return values;
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -70,10 +77,10 @@ std::vector<double> parse_reals(const std::string& option, std::string_view text
 std::vector<double> parse_grid(const std::string& option, std::string_view text, const Bounds& bounds) {
   if (text.find(':') == std::string_view::npos) {
     std::vector<double> values = parse_reals(option, text, bounds);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (std::find(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(i), values[i]) !=
-          values.begin() + static_cast<std::ptrdiff_t>(i))
-        refuse(option, text, "each value once");
+    std::vector<double> sorted = values;
+    std::sort(sorted.begin(), sorted.end());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+      refuse(option, text, "each value once");
     return values;
   }
   const std::vector<std::string> pieces = split(text, ':');
@@ -91,6 +98,10 @@ std::vector<double> parse_grid(const std::string& option, std::string_view text,
     values.push_back(i + 1 == count
                          ? stop
                          : start + (stop - start) * static_cast<double>(i) / static_cast<double>(count - 1));
+  // Neither overflow nor values that rounding makes equal.
+  if (std::adjacent_find(values.begin(), values.end(), [](double a, double b) { return !(a < b); }) !=
+      values.end())
+    refuse(option, text, "start:stop:count whose values can be told apart");
   return values;
 }
 

@@ -29,6 +29,10 @@ double parse_real(const std::string& option, std::string_view text, const Bounds
 std::int64_t parse_integer(const std::string& option, std::string_view text, std::int64_t low,
                            std::int64_t high);
 
+// `a,b,c`, each value once.
+std::vector<std::int64_t> parse_integers(const std::string& option, std::string_view text, std::int64_t low,
+                                         std::int64_t high);
+
 // `a,b,c` or `start:stop:count` (both ends included, count >= 2, start < stop). No value twice.
 std::vector<double> parse_grid(const std::string& option, std::string_view text, const Bounds& bounds);
 

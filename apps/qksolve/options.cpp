@@ -1,13 +1,11 @@
 #include "options.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <limits>
+#include <filesystem>
 #include <memory>
 #include <numeric>
-#include <sstream>
 
-#include "qksolve/results/result.hpp"
+#include "config.hpp"
 #include "usage.hpp"
 
 namespace qksolve::app {
@@ -28,6 +26,16 @@ std::string join(const std::vector<double>& values) {
 }
 std::string join(const std::vector<std::string>& words, const std::string& separator) {
   return join(words, separator, [](const std::string& w) { return w; });
+}
+
+// As start:stop:count where the values are long and such a grid.
+std::string grid_text(const std::vector<double>& values) {
+  if (values.size() > 4) {
+    std::string grid =
+        to_text(values.front()) + ":" + to_text(values.back()) + ":" + std::to_string(values.size());
+    if (parse_grid("", grid, {}) == values) return grid;
+  }
+  return join(values);
 }
 
 void require_word(const std::string& option, const std::string& word,
@@ -58,64 +66,38 @@ std::string underscored(std::string name) {
   return name;
 }
 
-// The text an option would have had on the command line for a value of a result's `parameters`.
-std::string option_text(const std::string& path, const std::string& key, const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_float()) return to_text(value.get<double>());
-  if (value.is_number() || value.is_boolean()) return value.dump();
-  if (value.is_array())
-    return join(value, ",", [&](const Json& item) { return option_text(path, key, item); });
-  throw UsageError(path + ": the value of '" + key + "' is not a number, a word or a list of these");
+// Whether two names are those of one file.
+bool same_file(const std::string& a, const std::string& b) {
+  auto canonical = [](const std::string& name) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(name)).lexically_normal();
+  };
+  if (!std::filesystem::exists(a)) return canonical(a) == canonical(b);
+  std::error_code error;
+  return std::filesystem::is_regular_file(a) && std::filesystem::equivalent(a, b, error);
 }
 
-using Settings = std::vector<std::pair<std::string, std::string>>;  // key, text
-
-Settings result_settings(const std::string& path, const std::string& text, const std::string& expected) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error&) {
-    throw UsageError(path + ": not valid JSON (truncated?)");
-  }
-  if (!json.is_object() || !json.contains("schema") || !json["schema"].is_string() ||
-      !json.contains("parameters") || !json["parameters"].is_object())
-    throw UsageError(path + ": not a result file, expected the keys 'schema' and 'parameters'");
-  const std::string schema = json["schema"];
-  if (schema != expected)
-    throw UsageError(path + ": schema '" + schema + "' is not that of this command's results, expected " +
-                     expected);
-  Settings settings;
-  for (const auto& [key, value] : json["parameters"].items())
-    settings.emplace_back(key, option_text(path, key, value));
-  return settings;
-}
-
-Settings toml_settings(const std::string& path, const std::string& text) {
-  Settings settings;
-  std::istringstream stream(text);
-  std::vector<CLI::ConfigItem> items;
-  try {
-    items = CLI::ConfigTOML().from_config(stream);
-  } catch (const CLI::Error& error) {
-    throw UsageError(path + ": " + error.what());
-  }
-  for (const CLI::ConfigItem& item : items) {
-    if (item.name == "++" || item.name == "--") continue;  // CLI11's marks of a section's begin and end
-    if (!item.parents.empty())
-      throw UsageError(path + ": section [" + join(item.parents, ".") +
-                       "] is not known, options stand at the top level");
-    settings.emplace_back(item.name, join(item.inputs, ","));
-  }
-  return settings;
-}
+constexpr std::size_t kLargestNumberOfPoints = 1'000'000;
 
 }  // namespace
 
+std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
+  std::string nearest;
+  std::size_t smallest = 2 + word.size() / 3;
+  for (const std::string& candidate : known)
+    if (const std::size_t d = distance(candidate, word); d < smallest) {
+      smallest = d;
+      nearest = candidate;
+    }
+  return nearest.empty() ? "" : ", did you mean '" + nearest + "'?";
+}
+
 Options::Options(CLI::App& command) : command_(command) {
+  command_.allow_extras();  // `resolve` refuses them, with better words
   command_
       .add_option("--config", config_,
                   "Read options from a TOML file, or from the parameters of a result file")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->take_last();
 }
 
 Options::Record& Options::add(const std::string& name, const std::string& placeholder,
@@ -124,8 +106,10 @@ Options::Record& Options::add(const std::string& name, const std::string& placeh
   Record& record = *records_.back();
   record.name = name;
   record.defines_result = defines_result_;
+  record.is_grid = placeholder == "LIST|GRID";
   record.option = command_.add_option(flags.empty() ? "--" + name : flags, record.given_text, help)
-                      ->type_name(placeholder);
+                      ->type_name(placeholder)
+                      ->take_last();
   return record;
 }
 
@@ -140,23 +124,51 @@ void Options::real(const std::string& name, double& target, const Bounds& bounds
 
 void Options::integer(const std::string& name, std::int64_t& target, std::int64_t low, std::int64_t high,
                       const std::string& meaning) {
-  const std::string range = high == std::numeric_limits<std::int64_t>::max()
-                                ? ">= " + std::to_string(low)
-                                : std::to_string(low) + " to " + std::to_string(high);
-  Record& record = add(name, "INT", meaning + " (default " + std::to_string(target) + ", " + range + ")");
+  Record& record = add(name, "INT",
+                       meaning + " (default " + std::to_string(target) + ", " + std::to_string(low) + " to " +
+                           std::to_string(high) + ")");
   record.parse = [=, &target](const std::string& t) { target = parse_integer("--" + name, t, low, high); };
+  record.value = [&target] { return Json(target); };
+}
+
+void Options::integers(const std::string& name, std::vector<std::int64_t>& target, std::int64_t low,
+                       std::int64_t high, const std::string& meaning) {
+  const std::string shown = join(target, ",", [](std::int64_t v) { return std::to_string(v); });
+  Record& record = add(
+      name, "LIST",
+      meaning + " (default " + shown + ", each " + std::to_string(low) + " to " + std::to_string(high) + ")");
+  record.parse = [=, &target](const std::string& t) { target = parse_integers("--" + name, t, low, high); };
   record.value = [&target] { return Json(target); };
 }
 
 void Options::grid(const std::string& name, std::vector<double>& target, const Bounds& bounds,
                    const std::string& meaning) {
-  Record& record =
-      add(name, "LIST|GRID",
-          meaning + ": a,b,c or start:stop:count (default " + join(target) + ", each " + bounds.text() + ")");
+  Record& record = add(name, "LIST|GRID",
+                       meaning + ": a,b,c or start:stop:count (default " + grid_text(target) + ", each " +
+                           bounds.text() + ")");
   record.parse = [name, &target, bounds](const std::string& t) {
     target = parse_grid("--" + name, t, bounds);
   };
   record.value = [&target] { return Json(target); };
+}
+
+void Options::range(const std::string& name, double& low, double& high, const Bounds& bounds,
+                    const std::string& meaning) {
+  Record& record =
+      add(name, "LOW:HIGH",
+          meaning + " (default " + to_text(low) + ":" + to_text(high) + ", each " + bounds.text() + ")");
+  record.separator = ":";
+  record.parse = [name, &low, &high, bounds](const std::string& t) {
+    const std::vector<std::string> ends = split(t, ':');
+    if (ends.size() == 2) {
+      low = parse_real("--" + name, ends[0], bounds);
+      high = parse_real("--" + name, ends[1], bounds);
+    }
+    if (ends.size() != 2 || !(low < high))
+      throw UsageError("--" + name + ": '" + t +
+                       "' is not allowed, expected low:high with low < high, each " + bounds.text());
+  };
+  record.value = [&low, &high] { return Json::array({low, high}); };
 }
 
 void Options::reals(const std::string& name, std::vector<double>& target, const Bounds& bounds,
@@ -166,7 +178,7 @@ void Options::reals(const std::string& name, std::vector<double>& target, const 
     target = parse_reals("--" + name, t, bounds);
     if (target.size() != count)
       throw UsageError("--" + name + ": '" + t + "' is not allowed, expected " + std::to_string(count) +
-                       " values");
+                       " values, each " + bounds.text());
   };
   record.value = [&target] { return Json(target); };
 }
@@ -210,9 +222,8 @@ void Options::flag(const std::string& name, bool& target, const std::string& mea
   records_.push_back(std::make_unique<Record>());
   Record& record = *records_.back();
   record.name = name;
-  record.is_flag = true;
   record.defines_result = defines_result_;
-  record.option = command_.add_flag("--" + name, target, meaning);
+  record.option = command_.add_flag("--" + name, record.given_text, meaning);
   record.parse = [name, &target](const std::string& t) {
     require_word("--" + name, t, {"true", "false"});
     target = t == "true";
@@ -226,63 +237,126 @@ void Options::path(const std::string& name, std::string& target, const std::stri
 
 void Options::positional(const std::string& name, std::string& target, const std::string& meaning) {
   Record& record = add(name, "FILE", meaning, name);
-  record.option->required();
+  record.is_positional = true;
   add_path(record, name, target);
 }
 
+void Options::positionals(const std::string& name, std::vector<std::string>& target,
+                          const std::string& meaning) {
+  records_.push_back(std::make_unique<Record>());
+  Record& record = *records_.back();
+  record.name = name;
+  record.defines_result = defines_result_;
+  record.is_file = record.is_positional = record.is_list = true;
+  record.option = command_.add_option(name, target, meaning)->type_name("FILE");
+  record.parse = [name, &target](const std::string& t) { target = split(t, ','); };
+  record.value = [&target] { return Json(target); };
+}
+
+void Options::positional_choice(const std::string& name, std::string& target,
+                                const std::vector<std::string>& allowed, const std::string& meaning) {
+  Record& record = add(name, "NAME", meaning + ": " + join(allowed, ", "), name);
+  record.option->required();
+  record.parse = [name, &target, allowed](const std::string& t) {
+    require_word(name, t, allowed);
+    target = t;
+  };
+  record.value = [&target] { return Json(target); };
+}
+
 void Options::add_path(Record& record, const std::string& shown, std::string& target) {
+  record.is_file = true;
   record.parse = [shown, &target](const std::string& t) {
-    if (t.empty()) throw UsageError(shown + ": '' is not allowed, expected the name of a file");
+    if (t.empty() || t == "-" || t.find('\0') != std::string::npos)
+      throw UsageError(shown + ": '" + t + "' is not allowed, expected the name of a file");
     target = t;
   };
   record.value = [&target] { return target.empty() ? Json() : Json(target); };
 }
 
-Options::Record* Options::find(const std::string& name) {
+void Options::apply_config() {
+  const Config config = read_config(config_, schema());
+  // How a result was shown is not taken from it.
+  std::vector<Record*> known;
   for (const auto& record : records_)
-    if (underscored(record->name) == underscored(name)) return record.get();
-  return nullptr;
-}
-
-void Options::read_config(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  content << file.rdbuf();
-  if (!file || content.fail()) throw results::FileError("cannot read '" + path + "'");
-  const std::string text = content.str();
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  const bool is_json = first != std::string::npos && text[first] == '{';
-  for (const auto& [name, text_value] :
-       is_json ? result_settings(path, text, schema()) : toml_settings(path, text)) {
-    const std::string& key = name;  // a lambda cannot capture a structured binding
-    Record* record = find(key);
-    if (record == nullptr) {
-      const auto nearest =
-          std::min_element(records_.begin(), records_.end(), [&](const auto& a, const auto& b) {
-            return distance(underscored(a->name), underscored(key)) <
-                   distance(underscored(b->name), underscored(key));
-          });
-      throw UsageError(path + ": unknown key '" + key + "', the nearest known one is '" + (*nearest)->name +
-                       "'");
+    if (record->defines_result || !config.is_result) known.push_back(record.get());
+  for (const Setting& setting : config.settings) {
+    const auto match = std::find_if(known.begin(), known.end(), [&](const Record* record) {
+      return underscored(record->name) == underscored(setting.key);
+    });
+    if (match == known.end()) {
+      std::vector<std::string> names(known.size());
+      std::transform(known.begin(), known.end(), names.begin(), [](const Record* r) { return r->name; });
+      throw UsageError(config_ + ": unknown key '" + setting.key + "'" + suggestion(setting.key, names));
     }
-    if (record->option->count() > 0) continue;  // the command line wins
+    Record& record = **match;
+    if (record.given) throw UsageError(config_ + ": the key '" + record.name + "' is given twice");
     try {
-      record->parse(text_value);
+      record.parse(join(setting.values, record.separator));
     } catch (const UsageError& error) {
-      throw UsageError(path + ": " + error.what());
+      throw UsageError(config_ + ": " + error.what());
     }
-    record->given = true;
+    record.given = true;
   }
 }
 
 void Options::resolve() {
-  if (!config_.empty()) read_config(config_);
+  std::vector<std::string> names{"--help", "--config"};
+  for (const auto& record : records_) names.push_back(record->option->get_name());
+  for (const std::string& word : command_.remaining())
+    throw UsageError(word.starts_with('-')
+                         ? "unknown option '" + word + "'" + suggestion(word.substr(0, word.find('=')), names)
+                         : "unexpected word '" + word + "'");
+  if (command_.get_option("--config")->count() > 1) throw UsageError("--config: given more than once");
+  for (const auto& record : records_)
+    if (record->option->count() > 1 && !record->is_list)
+      throw UsageError(record->option->get_name() + ": given more than once");
   if (config_.empty() && command_.get_option("--config")->count() > 0)
     throw UsageError("--config: '' is not allowed, expected the name of a file");
+  if (!config_.empty()) apply_config();
   for (const auto& record : records_) {
-    if (record->option->count() == 0) continue;
-    if (!record->is_flag) record->parse(record->given_text);
-    record->given = true;
+    if (record->option->count() > 0) {
+      if (!record->is_list) record->parse(record->given_text);
+      record->given = true;
+    }
+    if (record->is_positional && !record->given)
+      throw UsageError("the file '" + record->name + "' is missing, see --help");
+  }
+  check_points();
+  check_files();
+}
+
+void Options::check_points() const {
+  std::size_t points = 1;
+  std::string factors;
+  for (const auto& record : records_) {
+    if (!record->is_grid) continue;
+    const std::size_t count = record->value().size();
+    if (count < 2) continue;
+    points *= std::min(count, kLargestNumberOfPoints + 1);
+    factors += (factors.empty() ? "--" : " times --") + record->name + " (" + std::to_string(count) + ")";
+    if (points > kLargestNumberOfPoints)
+      throw UsageError(factors + ": too many points, expected at most " +
+                       std::to_string(kLargestNumberOfPoints) + " together");
+  }
+}
+
+void Options::check_files() const {
+  std::vector<std::pair<std::string, std::string>> read, written;  // name of the option, file
+  if (!config_.empty()) read.emplace_back("--config", config_);
+  for (const auto& record : records_) {
+    const Json files = record->is_file ? record->value() : Json();
+    for (const Json& file : files.is_array() ? files : files.is_null() ? Json::array() : Json::array({files}))
+      (record->is_positional ? read : written)
+          .emplace_back(record->option->get_name(record->is_positional), file.get<std::string>());
+  }
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const auto& [option, file] = written[i];
+    for (const auto& others : {read, {written.begin(), written.begin() + static_cast<std::ptrdiff_t>(i)}})
+      for (const auto& [other, name] : others)
+        if (same_file(file, name))
+          throw UsageError(option + ": '" + file + "' is not allowed, expected another file than that of " +
+                           other);
   }
 }
 

@@ -23,9 +23,15 @@ class Options {
   void real(const std::string& name, double& target, const Bounds& bounds, const std::string& meaning);
   void integer(const std::string& name, std::int64_t& target, std::int64_t low, std::int64_t high,
                const std::string& meaning);
+  // A list, each value once.
+  void integers(const std::string& name, std::vector<std::int64_t>& target, std::int64_t low,
+                std::int64_t high, const std::string& meaning);
   // A list or a grid.
   void grid(const std::string& name, std::vector<double>& target, const Bounds& bounds,
             const std::string& meaning);
+  // LOW:HIGH with low < high.
+  void range(const std::string& name, double& low, double& high, const Bounds& bounds,
+             const std::string& meaning);
   // Exactly as many values as the default holds.
   void reals(const std::string& name, std::vector<double>& target, const Bounds& bounds,
              const std::string& meaning);
@@ -43,13 +49,18 @@ class Options {
   void path(const std::string& name, std::string& target, const std::string& meaning);
   // A file that must be named, by its place among the words.
   void positional(const std::string& name, std::string& target, const std::string& meaning);
+  // Files, one or more, by their places.
+  void positionals(const std::string& name, std::vector<std::string>& target, const std::string& meaning);
+  // A word that must be given, by its place.
+  void positional_choice(const std::string& name, std::string& target,
+                         const std::vector<std::string>& allowed, const std::string& meaning);
 
   // Options declared from here on say how a result is made and shown, not what it is: they are not
   // `parameters`.
   void presentation() { defines_result_ = false; }
 
-  // After CLI11 has parsed: reads --config if given and writes all targets.
-  // Throws UsageError, or results::FileError for an unreadable file.
+  // After CLI11 has parsed: reads --config if given and writes all targets. Throws UsageError, or what
+  // read_config throws.
   void resolve();
   bool given(const std::string& name) const;  // on the command line or in the configuration file
   results::Json parameters() const;
@@ -60,8 +71,11 @@ class Options {
     std::string name;
     std::string given_text;
     bool given = false;
-    bool is_flag = false;
     bool defines_result = true;
+    bool is_grid = false;
+    bool is_file = false, is_positional = false;
+    bool is_list = false;         // CLI11 writes the target, a list of words, itself
+    std::string separator = ",";  // between the values of a list in a configuration file
     CLI::Option* option = nullptr;
     std::function<void(const std::string&)> parse;
     std::function<results::Json()> value;
@@ -70,13 +84,17 @@ class Options {
   Record& add(const std::string& name, const std::string& placeholder, const std::string& help,
               const std::string& flags = "");
   static void add_path(Record& record, const std::string& shown, std::string& target);
-  Record* find(const std::string& name);
-  void read_config(const std::string& path);
+  void apply_config();
+  void check_points() const;
+  void check_files() const;
 
   CLI::App& command_;
   std::vector<std::unique_ptr<Record>> records_;
   std::string config_;
   bool defines_result_ = true;
 };
+
+// ", did you mean 'x'?" with the word of `known` that is nearest to `word`; empty if none is near.
+std::string suggestion(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace qksolve::app

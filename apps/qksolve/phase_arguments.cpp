@@ -8,9 +8,26 @@
 
 namespace qksolve::app {
 
+void require_stochastic_rows(const std::vector<double>& teacher_matrix, std::size_t tokens) {
+  for (std::size_t row = 0; row < tokens; ++row) {
+    double sum = 0;
+    std::string entries;
+    for (std::size_t column = 0; column < tokens; ++column) {
+      const double entry = teacher_matrix[row * tokens + column];
+      sum += entry;
+      if (column > 0) entries += ',';
+      entries += to_text(entry);
+    }
+    if (std::abs(sum - 1.0) > 1e-9)
+      throw UsageError("--teacher-matrix: row " + std::to_string(row + 1) + " (" + entries +
+                       ") is not allowed, expected entries that sum to 1");
+  }
+}
+
 void PhaseArguments::declare_scales(Options& options) {
   options.grid("omega", omega, {0.0, 1.0}, "Weight of the positional part of the teacher");
-  options.real("sigma", sigma, kPositive, "Standard deviation of a token's entries");
+  // Beyond these the fourth power of sigma leaves the range of a double.
+  options.real("sigma", sigma, {1e-6, 1e6}, "Standard deviation of a token's entries");
   options.real("lambda", lambda, kPositive, "Ridge penalty");
 }
 
@@ -38,15 +55,7 @@ void PhaseArguments::declare_solver(Options& options, const std::string& toleran
 
 void PhaseArguments::finish(const Options& options) {
   if (options.given("damping") && !options.given("iteration")) iteration = "damped";
-  // Beyond these the fourth power of sigma leaves the range of a double.
-  if (sigma < 1e-6 || sigma > 1e6)
-    throw UsageError("--sigma: '" + to_text(sigma) +
-                     "' is not allowed, expected a real number from 1e-6 to 1e6");
-  for (int row = 0; row < 2; ++row)
-    if (std::abs(teacher_matrix[2 * row] + teacher_matrix[2 * row + 1] - 1.0) > 1e-9)
-      throw UsageError("--teacher-matrix: row " + std::to_string(row + 1) + " (" +
-                       to_text(teacher_matrix[2 * row]) + "," + to_text(teacher_matrix[2 * row + 1]) +
-                       ") is not allowed, expected entries that sum to 1");
+  require_stochastic_rows(teacher_matrix, 2);
 }
 
 phase::Model PhaseArguments::model(double omega_value) const {
@@ -59,8 +68,7 @@ phase::Model PhaseArguments::model(double omega_value) const {
   return model;
 }
 
-phase::Quadrature PhaseArguments::make_quadrature(const phase::Model& model) const {
-  const int threads = static_cast<int>(run.threads);
+phase::Quadrature PhaseArguments::make_quadrature(const phase::Model& model, int threads) const {
   return quadrature == "jump"
              ? phase::jump_quadrature(model, threads)
              : phase::random_quadrature(model, static_cast<std::uint64_t>(run.seed), threads);

@@ -10,6 +10,9 @@
 
 namespace qksolve::app {
 
+// Throws UsageError unless the rows of the L x L teacher matrix sum to 1.
+void require_stochastic_rows(const std::vector<double>& teacher_matrix, std::size_t tokens);
+
 struct PhaseArguments {
   std::vector<double> omega{0.3};
   double sigma = 0.5, lambda = 0.01;
@@ -26,7 +29,7 @@ struct PhaseArguments {
   void finish(const Options& options);
 
   phase::Model model(double omega_value) const;
-  phase::Quadrature make_quadrature(const phase::Model& model) const;
+  phase::Quadrature make_quadrature(const phase::Model& model, int threads) const;
   phase::SolveOptions solve_options() const;
 };
 

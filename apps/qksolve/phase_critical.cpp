@@ -24,25 +24,10 @@ struct Arguments : PhaseArguments {
 
   void declare(Options& options) {
     options.choices("which", which, phase::threshold_names(), "Thresholds to find");
-    options.text(
-        "alpha-range", "LOW:HIGH", "0.05:10", "Range of alpha that is searched",
-        [this](const std::string& text) { parse_range(text); },
-        [this] {
-          return Json::array({alpha_low, alpha_high});
-        });
+    options.range("alpha-range", alpha_low, alpha_high, kPositive, "Range of alpha that is searched");
     declare_model(options);
     declare_solver(options, "Error allowed on a threshold, relative to it");
     run.declare_presentation(options);
-  }
-
-  // A list, too: that is how a result's parameters hold it.
-  void parse_range(const std::string& text) {
-    const std::vector<std::string> ends = split(text, text.find(',') == std::string::npos ? ':' : ',');
-    if (ends.size() != 2) throw UsageError("--alpha-range: '" + text + "' is not allowed, expected low:high");
-    alpha_low = parse_real("--alpha-range", ends[0], kPositive);
-    alpha_high = parse_real("--alpha-range", ends[1], kPositive);
-    if (!(alpha_low < alpha_high))
-      throw UsageError("--alpha-range: '" + text + "' is not allowed, expected low:high with low < high");
   }
 };
 
@@ -87,7 +72,7 @@ void print_table(std::ostream& err, const std::vector<Json>& records) {
 }
 
 int run(const Arguments& arguments, const Options& options, Context& context) {
-  results::Output output(arguments.run.output, context.out);
+  results::Output output = arguments.run.open_output(context);
   results::Result result = new_result(options, arguments.run, context);
 
   phase::ThresholdOptions thresholds;
@@ -99,8 +84,9 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   Progress progress(context, arguments.run, arguments.omega.size());
   for (const double omega : arguments.omega) {
     const phase::Model model = arguments.model(omega);
-    const auto found = phase::find_thresholds(model, arguments.make_quadrature(model), thresholds,
-                                              arguments.which, interrupted);
+    const auto found = phase::find_thresholds(
+        model, arguments.make_quadrature(model, static_cast<int>(arguments.run.threads)), thresholds,
+        arguments.which, interrupted);
     if (interrupted()) break;
     for (const Threshold& t : found) {
       result.records.push_back(make_record(t, omega));

@@ -1,18 +1,19 @@
 // qksolve phase simulate: finite-size experiments, to be compared with the theory.
-#include <omp.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <exception>
 #include <fstream>
-#include <memory>
+#include <mutex>
 #include <ostream>
 
 #include "command.hpp"
 #include "phase_arguments.hpp"
+#include "qksolve/numerics/parallel.hpp"
 #include "qksolve/phase/experiment.hpp"
 #include "qksolve/phase/two_token_teacher.hpp"
+#include "qksolve/results/simulation_rows.hpp"
 #include "qksolve/results/simulation_summary.hpp"
 #include "usage.hpp"
 
@@ -20,11 +21,10 @@ namespace qksolve::app {
 
 namespace {
 
-using numerics::MinimizerStatus;
 using phase::Init;
 using phase::Optimizer;
 using results::Json;
-using results::put;
+using results::SimulationRows;
 
 struct OptimizerDefaults {
   std::string name;
@@ -44,10 +44,10 @@ struct Arguments : PhaseArguments {
   std::int64_t tokens = 2, rank = 1, teacher_rank = 1, instances = 1, steps = 0, test_samples = 50000;
   std::vector<double> teacher_attention, positional_matrix;  // empty: the default for this number of tokens
   double learning_rate = 0, gradient_tolerance = 0;          // 0: the optimizer's own
-  std::string optimizer = "lbfgs", precision = "double", amp_response = "classical";
+  std::string optimizer = "lbfgs", precision = "double", amp_response = "total";
   std::vector<std::string> inits{"semantic", "positional"};
   double amp_damping = 0.75;
-  bool trajectory = false;
+  bool trajectory = false, measure_response = false;
 
   void declare(Options& options);
   void finish(const Options& options);
@@ -81,17 +81,7 @@ void Arguments::declare(Options& options) {
       "Positional encoding B of the tokens, row by row, L x directions entries",
       [this](const std::string& t) { positional_matrix = parse_reals("--positional-matrix", t, {}); },
       unless_empty(positional_matrix));
-  options.text(
-      "d", "LIST", "1000", "Dimensions, each >= 1; several are extrapolated in 1/d",
-      [this](const std::string& t) {
-        dimensions.clear();
-        for (const std::string& piece : split(t, ',')) {
-          dimensions.push_back(parse_integer("--d", piece, 1, 1'000'000'000));
-          if (std::count(dimensions.begin(), dimensions.end(), dimensions.back()) > 1)
-            throw UsageError("--d: '" + t + "' is not allowed, expected each value once");
-        }
-      },
-      [this] { return Json(dimensions); });
+  options.integers("d", dimensions, 1, 1'000'000'000, "Dimensions; several are extrapolated in 1/d");
   options.integer("instances", instances, 1, 1'000'000, "Independent draws of teacher and data");
   options.choice("optimizer", optimizer, {"gd", "adam", "lbfgs", "amp"},
                  "Gradient descent, Adam, L-BFGS or message passing");
@@ -110,12 +100,31 @@ void Arguments::declare(Options& options) {
       "|grad E|/sqrt(d) of a converged run, > 0; for amp the residual of its own equations",
       [this](const std::string& t) { gradient_tolerance = parse_real("--gradient-tolerance", t, kPositive); },
       [this] { return Json(gradient_tolerance); });
-  options.real("damping", amp_damping, {0.0, 1.0, false, true}, "Weight of the old value in amp");
-  options.choice("response", amp_response, {"total", "classical"},
-                 "Slope of the forces in amp: with or without the jumps of the proximal map");
+  const auto with_amp = [this](const Json& value) { return optimizer == "amp" ? value : Json(); };
+  options.text(
+      "damping", "REAL", "0.75", "Weight of the old value in amp, in [0, 1)",
+      [this](const std::string& t) {
+        amp_damping = parse_real("--damping", t, {0.0, 1.0, false, true});
+      },
+      [this, with_amp] { return with_amp(amp_damping); });
+  options.text(
+      "amp-response", "total|classical", "total",
+      "Slope of the forces in amp: with or without the jumps of the proximal map",
+      [this](const std::string& t) {
+        if (t != "total" && t != "classical")
+          throw UsageError("--amp-response: '" + t + "' is not allowed, expected one of total, classical");
+        amp_response = t;
+      },
+      [this, with_amp] { return with_amp(amp_response); });
+  options.flag(
+      "response", measure_response,
+      "Measure V = sigma^2 tr H^{-1}/d at the minimiser, and the share of samples that are not at the "
+      "global proximal point of their cavity field");
   options.choice("precision", precision, {"double", "float"}, "Type in which the data are stored");
   options.integer("test-samples", test_samples, 2, 100'000'000, "Fresh samples for the test error");
-  options.flag("trajectory", trajectory, "Add the overlaps along the runs to the result");
+  options.flag(
+      "trajectory", trajectory,
+      "Add the overlaps along the runs to the result; with amp also their prediction, in the summary");
   run.declare_seed(options);
   run.declare_presentation(options);
 }
@@ -125,6 +134,11 @@ void Arguments::finish(const Options& options) {
   if (own.learning_rate == 0 && options.given("learning-rate"))
     throw UsageError("--learning-rate: not used by the optimizer " + optimizer +
                      ", expected with gd or adam");
+  if (own.optimizer != Optimizer::message_passing)
+    for (const char* only_amp : {"damping", "amp-response"})
+      if (options.given(only_amp))
+        throw UsageError("--" + std::string(only_amp) + ": not used by the optimizer " + optimizer +
+                         ", expected with amp");
   if (!options.given("learning-rate")) learning_rate = own.learning_rate;
   if (!options.given("steps")) steps = own.steps;
   if (!options.given("gradient-tolerance")) gradient_tolerance = own.gradient_tolerance;
@@ -133,6 +147,13 @@ void Arguments::finish(const Options& options) {
     throw UsageError("--teacher-matrix: " + std::to_string(teacher_attention.size()) +
                      " values given, expected " + std::to_string(L * L) + " for " + std::to_string(L) +
                      " tokens");
+  if (!teacher_attention.empty()) require_stochastic_rows(teacher_attention, L);
+  const double runs =
+      static_cast<double>(alpha.size() * omega.size() * dimensions.size()) * static_cast<double>(instances);
+  if (runs > 1e6)
+    throw UsageError("--instances: '" + std::to_string(instances) +
+                     "' is not allowed, expected at most 1000000 " +
+                     "together with --alpha, --omega and --d, here " + to_text(runs));
   if (positional_matrix.size() % L != 0)
     throw UsageError("--positional-matrix: " + std::to_string(positional_matrix.size()) +
                      " values given, expected a multiple of the " + std::to_string(L) + " tokens");
@@ -146,9 +167,12 @@ void Arguments::finish(const Options& options) {
   const Eigen::MatrixXd A = model.teacher_matrix.transpose(), B = model.positional_matrix.transpose();
   teacher_attention.assign(A.data(), A.data() + A.size());
   positional_matrix.assign(B.data(), B.data() + B.size());
+  const std::string wanted = " needs --tokens 2, --rank 1, --teacher-rank 1 and one positional direction";
   if (own.optimizer == Optimizer::message_passing && !phase::is_two_token(model))
-    throw UsageError(
-        "--optimizer: amp needs --tokens 2, --rank 1, --teacher-rank 1 and one positional direction");
+    throw UsageError("--optimizer: amp" + wanted);
+  if (measure_response && !phase::is_two_token(model)) throw UsageError("--response:" + wanted);
+  if (measure_response && own.optimizer == Optimizer::message_passing)
+    throw UsageError("--response: not used by the optimizer amp, whose V is its own");
   for (const std::int64_t d : dimensions) {
     if (model.directions() > d)
       throw UsageError("--d: " + std::to_string(d) +
@@ -193,6 +217,7 @@ phase::ExperimentOptions Arguments::experiment() const {
   e.single_precision = precision == "float";
   e.test_samples = test_samples;
   e.trajectory = trajectory;
+  e.minimum_response = measure_response;
   return e;
 }
 
@@ -224,87 +249,13 @@ int threads_that_fit(const Arguments& arguments) {
       std::min<double>(static_cast<double>(arguments.run.threads), std::floor(available / needed)));
 }
 
-std::string status_name(MinimizerStatus status) {
-  return status == MinimizerStatus::converged    ? "converged"
-         : status == MinimizerStatus::non_finite ? "non_finite"
-                                                 : "iteration_limit";
-}
-
-// A matrix under one name if it is a number, else entry by entry, name_1_1, name_1_2, ...
-void put_matrix(Json& record, const std::string& name, const Eigen::MatrixXd& matrix, double factor) {
-  for (Eigen::Index i = 0; i < matrix.rows(); ++i)
-    for (Eigen::Index j = 0; j < matrix.cols(); ++j)
-      put(record,
-          matrix.size() == 1 ? name : name + "_" + std::to_string(i + 1) + "_" + std::to_string(j + 1),
-          factor * matrix(i, j));
-}
-
-void put_overlaps(Json& record, const phase::Overlaps& o, double variance) {
-  put_matrix(record, "q", o.q, variance);
-  put_matrix(record, "m", o.m, 1.0);
-  put_matrix(record, "theta", o.theta, variance);
-  put_matrix(record, "V", o.V, variance);
-}
+// Predictions are not carried further: by then the path is at its fixed point.
+constexpr int kPredictedSteps = 200;
 
 struct Task {
   double omega, alpha;
   phase::Draw draw;
 };
-
-struct Rows {
-  std::vector<Json> records, controlled, trace;
-  std::vector<Eigen::VectorXd> controls;
-};
-
-Rows make_rows(const Task& task, const Arguments& arguments, const phase::InstanceResult& result) {
-  const double variance = arguments.sigma * arguments.sigma;
-  Rows rows;
-  for (const phase::Run& r : result.runs) {
-    Json record;
-    record["alpha"] = task.alpha;
-    record["omega"] = task.omega;
-    record["d"] = task.draw.dimension;
-    record["seed"] = task.draw.seed;
-    record["instance"] = task.draw.instance;
-    record["init"] = phase::init_name(r.init);
-    record["optimizer"] = arguments.optimizer;
-    const Json at = record;
-    record["status"] = status_name(r.status);
-    if (r.status == MinimizerStatus::non_finite)
-      record["reason"] =
-          "a value overflowed; the last good step is reported (a smaller learning rate may help)";
-    if (r.status == MinimizerStatus::iteration_limit)
-      record["reason"] = "the gradient is above the tolerance after the steps allowed";
-    put(record, "train_loss", r.train_loss);
-    put(record, "gen_error", r.test.student);
-    put(record, "gen_error_error", r.test.student_error);
-    put(record, "gen_error_limit", r.conditional_test_error);
-    put(record, "gen_error_linear", r.test.linear);
-    put_overlaps(record, r.overlaps, variance);
-    record["iterations"] = r.iterations;
-    put(record, "gradient_norm", r.gradient_norm);
-    rows.records.push_back(record);
-
-    Json controlled;
-    put(controlled, "train_loss", r.train_loss);
-    // The noise of the fresh samples is that of the limit's form, whose mean is known.
-    if (r.conditional_test_error) {
-      put(controlled, "gen_error", r.test.student - r.test.limit_form + *r.conditional_test_error);
-      put(controlled, "gen_error_limit", *r.conditional_test_error);
-    }
-    rows.controlled.push_back(controlled);
-    rows.controls.push_back(result.controls);
-    for (const phase::TrajectoryPoint& point : r.trajectory) {
-      Json step = at;
-      step["iteration"] = point.iteration;
-      put(step, "train_loss", point.train_loss);
-      put_overlaps(step, point.overlaps, variance);
-      put(step, "gradient_norm", point.gradient_norm);
-      rows.trace.push_back(step);
-    }
-  }
-  return rows;
-}
 
 void print_table(std::ostream& err, const Json& summary) {
   Table table({"alpha", "omega", "d", "init", "converged", "train_loss", "gen_error", "q", "m", "theta"});
@@ -325,11 +276,65 @@ void print_table(std::ostream& err, const Json& summary) {
   table.print(err);
 }
 
+// Calls work(i, mutex) for i = 0 .. count - 1 on several threads until an interrupt; throws what one of them
+// threw.
+void in_parallel(std::size_t count, int threads, const std::function<void(std::size_t, std::mutex&)>& work) {
+  std::mutex mutex;
+  std::exception_ptr failure;
+  numerics::parallel_for(static_cast<std::ptrdiff_t>(count), threads, 1, [&] {
+    return [&](std::ptrdiff_t i) {
+      try {
+        if (!interrupted()) work(static_cast<std::size_t>(i), mutex);
+      } catch (...) {
+        const std::scoped_lock lock(mutex);
+        failure = std::current_exception();
+      }
+    };
+  });
+  if (failure) std::rethrow_exception(failure);
+}
+
+// The path prediction at every place (alpha, omega, d, init), over the iterations that the trace has there.
+std::vector<std::pair<Json, std::vector<Json>>> predictions(const Arguments& arguments,
+                                                            const std::vector<Init>& inits,
+                                                            const std::vector<Json>& trace, int threads) {
+  struct Place {
+    double omega, alpha;
+    std::int64_t d;
+    Init init;
+  };
+  std::vector<Place> places;
+  std::vector<std::pair<Json, std::vector<Json>>> paths;
+  for (const double omega : arguments.omega)
+    for (const double alpha : arguments.alpha)
+      for (const std::int64_t d : arguments.dimensions)
+        for (const Init init : inits) {
+          places.push_back({omega, alpha, d, init});
+          paths.push_back(
+              {{{"alpha", alpha}, {"omega", omega}, {"d", d}, {"init", phase::init_name(init)}}, {}});
+        }
+  in_parallel(places.size(), threads, [&](std::size_t i, std::mutex&) {
+    const Place& place = places[i];
+    int steps = 0;
+    for (const Json& row : trace)
+      if (std::all_of(paths[i].first.items().begin(), paths[i].first.items().end(),
+                      [&](const auto& entry) { return row.at(entry.key()) == entry.value(); }))
+        steps = std::max(steps, row.at("iteration").get<int>());
+    const phase::Model model = arguments.model_of(place.omega);
+    paths[i].second = results::prediction_rows(
+        model, place.init,
+        phase::predict_message_passing(
+            model, place.alpha, phase::start_overlaps(place.init, place.d), std::min(steps, kPredictedSteps),
+            arguments.amp_damping, {.seed = static_cast<std::uint64_t>(arguments.run.seed)}, interrupted));
+  });
+  return paths;
+}
+
 int run(const Arguments& arguments, const Options& options, Context& context) {
   const int threads = threads_that_fit(arguments);
   if (threads < arguments.run.threads && !arguments.run.quiet)
     context.err << "qksolve: memory allows " << threads << " instances at a time\n";
-  results::Output output(arguments.run.output, context.out);
+  results::Output output = arguments.run.open_output(context);
   results::Result result = new_result(options, arguments.run, context);
   result.provenance.threads = threads;
 
@@ -346,43 +351,42 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
               {omega, alpha, {result.provenance.seed, instance, d, phase::sample_count(alpha, d)}});
 
   const phase::ExperimentOptions experiment = arguments.experiment();
-  std::vector<Rows> rows(tasks.size());
-  std::exception_ptr failure;
+  std::vector<SimulationRows> rows(tasks.size());
   Progress progress(context, arguments.run, tasks.size());
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-  for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(tasks.size()); ++i) {
-    const Task& task = tasks[static_cast<std::size_t>(i)];
-    try {
-      if (interrupted()) continue;
-      const phase::InstanceResult instance =
-          phase::run_instance(arguments.model_of(task.omega), task.draw, inits, experiment, interrupted);
-      if (interrupted()) continue;  // its runs may have been cut short
-      rows[static_cast<std::size_t>(i)] = make_rows(task, arguments, instance);
-    } catch (...) {
-#pragma omp critical(simulate_failure)
-      failure = std::current_exception();
-    }
-#pragma omp critical(simulate_progress)
+  in_parallel(tasks.size(), threads, [&](std::size_t i, std::mutex& shown) {
+    const Task& task = tasks[i];
+    const phase::Model model = arguments.model_of(task.omega);
+    const phase::InstanceResult instance =
+        phase::run_instance(model, task.draw, inits, experiment, interrupted);
+    if (interrupted()) return;  // its runs may have been cut short
+    rows[i] = results::simulation_rows(model, task.alpha, task.draw, arguments.optimizer, instance);
+    const std::scoped_lock lock(shown);
     progress.done("phase simulate: alpha " + short_number(task.alpha) + ", omega " +
                   short_number(task.omega) + ", d " + std::to_string(task.draw.dimension) + ", instance " +
                   std::to_string(task.draw.instance));
-  }
-  if (failure) std::rethrow_exception(failure);
+  });
 
-  std::vector<Json> controlled;
+  std::vector<Json> controlled, trace;
   std::vector<Eigen::VectorXd> controls;
-  if (arguments.trajectory) result.trace.emplace();
-  for (Rows& r : rows) {
+  for (SimulationRows& r : rows) {
     std::move(r.records.begin(), r.records.end(), std::back_inserter(result.records));
     std::move(r.controlled.begin(), r.controlled.end(), std::back_inserter(controlled));
     std::move(r.controls.begin(), r.controls.end(), std::back_inserter(controls));
-    if (result.trace) std::move(r.trace.begin(), r.trace.end(), std::back_inserter(*result.trace));
+    std::move(r.trace.begin(), r.trace.end(), std::back_inserter(trace));
   }
   result.summary = results::summarize_simulation(result.records, controls, controlled);
+  if (arguments.trajectory) {
+    if (experiment.optimizer == Optimizer::message_passing)
+      result.summary["paths"] =
+          results::summarize_paths(trace, predictions(arguments, inits, trace, threads));
+    result.trace = std::move(trace);
+  }
   output.write(result);
   if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.summary);
-  const bool all_converged = std::all_of(result.records.begin(), result.records.end(),
-                                         [](const Json& r) { return r["status"] == "converged"; });
+  // A start that ends on another branch counts only where it was asked for by name.
+  const bool all_converged = std::all_of(result.records.begin(), result.records.end(), [&](const Json& r) {
+    return r["status"] == "converged" || (r["status"] == "branch_changed" && !options.given("init"));
+  });
   return exit_code(all_converged);
 }
 

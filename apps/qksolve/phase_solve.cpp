@@ -5,6 +5,7 @@
 
 #include "command.hpp"
 #include "phase_arguments.hpp"
+#include "qksolve/results/phase_record.hpp"
 #include "usage.hpp"
 
 namespace qksolve::app {
@@ -52,54 +53,8 @@ struct Arguments : PhaseArguments {
 };
 
 std::vector<phase::Branch> branches(const std::string& name) {
-  std::vector<phase::Branch> all{phase::kSemantic, phase::kPositional, phase::kUninformed};
-  if (name == "all") return all;
-  for (const phase::Branch& branch : all)
-    if (branch.name == name) return {branch};
-  return {};
-}
-
-// The reporting convention of the paper's tables: sigma^2 q, sigma^2 theta, sigma^2 V, m; theta and m are
-// positive, which the sign of Q allows.
-void put_overlaps(Json& record, const phase::Overlaps& o, double variance, const std::string& suffix = "") {
-  put(record, "q" + suffix, variance * o.q(0, 0));
-  put(record, "m" + suffix, std::abs(o.m(0, 0)));
-  put(record, "theta" + suffix, variance * std::abs(o.theta(0, 0)));
-  put(record, "V" + suffix, variance * o.V(0, 0));
-}
-
-Json make_record(const BranchSolution& s, double omega, double variance, double baseline,
-                 const std::optional<bool>& global_minimum) {
-  Json record;
-  record["alpha"] = s.alpha;
-  record["omega"] = omega;
-  record["branch"] = s.branch.name;
-  record["status"] = phase::status_name(s.status);
-  if (s.status != Status::converged) record["reason"] = s.reason;
-  if (s.status == Status::branch_changed) {
-    record["branch_found"] = s.branch_found;
-    put(record, "gen_error_linear", baseline);
-    record["map_evaluations"] = s.map_evaluations;
-    return record;
-  }
-  const phase::Estimate& e = s.estimate;
-  if (e.overlaps.q.size() > 0) {
-    put_overlaps(record, e.overlaps, variance);
-    if (s.has_errors) put_overlaps(record, e.overlaps_error, variance, "_error");
-    put(record, "train_loss", e.train_loss);
-    if (s.has_errors) put(record, "train_loss_error", e.train_loss_error);
-    put(record, "gen_error", e.generalization_error);
-    if (s.has_errors) put(record, "gen_error_error", e.generalization_error_error);
-  }
-  put(record, "gen_error_linear", baseline);
-  put(record, "residual", s.residual);
-  record["map_evaluations"] = s.map_evaluations;
-  if (s.has_jump_mass) put(record, "jump_mass", s.jump_mass);
-  if (global_minimum) record["global_minimum"] = *global_minimum;
-  put(record, "jacobian_spectral_radius", s.spectral_radius);
-  if (s.growth_theta) record["stable_theta"] = *s.growth_theta < 1.0;
-  if (s.growth_m) record["stable_m"] = *s.growth_m < 1.0;
-  return record;
+  if (name == "all") return {phase::kSemantic, phase::kPositional, phase::kUninformed};
+  return {phase::branch_named(name)};
 }
 
 void add_trace(std::vector<Json>& trace, const BranchSolution& s, double omega, double variance) {
@@ -111,7 +66,7 @@ void add_trace(std::vector<Json>& trace, const BranchSolution& s, double omega, 
     row["level"] = step.level;
     row["map_evaluations"] = step.evaluations;
     put(row, "residual", step.residual);
-    put_overlaps(row, step.overlaps, variance);
+    results::put_overlaps(row, step.overlaps, variance);
     trace.push_back(row);
   }
 }
@@ -145,7 +100,7 @@ phase::Overlaps start_overlaps(const std::vector<double>& start, double sigma) {
 }
 
 int run(const Arguments& arguments, const Options& options, Context& context) {
-  results::Output output(arguments.run.output, context.out);
+  results::Output output = arguments.run.open_output(context);
   results::Result result = new_result(options, arguments.run, context);
   if (arguments.trace) result.trace.emplace();
 
@@ -161,7 +116,8 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   for (const double omega : arguments.omega) {
     if (interrupted()) break;
     const phase::Model model = arguments.model(omega);
-    phase::BranchSolver solver(model, arguments.make_quadrature(model), solve);
+    phase::BranchSolver solver(
+        model, arguments.make_quadrature(model, static_cast<int>(arguments.run.threads)), solve);
     solver.set_interrupt(interrupted);
     for (const double alpha : arguments.alpha) {
       std::vector<BranchSolution> solutions;
@@ -172,23 +128,16 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
                       branch.name);
       }
       if (interrupted()) break;
-      // Which branch is the global minimum can be told only when every branch is either there or known not to
-      // be.
-      bool complete = wanted.size() > 1;
+      std::vector<Json> records;
       for (const BranchSolution& s : solutions) {
         const bool absent = s.status == Status::branch_changed;
-        complete = complete && (s.status == Status::converged || absent);
         all_converged =
             all_converged && (s.status == Status::converged || (absent && arguments.branch == "all"));
+        records.push_back(results::phase_record(s, omega, variance, solver.quadrature().linear_baseline));
+        if (result.trace) add_trace(*result.trace, s, omega, variance);
       }
-      const auto best = complete ? phase::global_minimum(solutions) : std::nullopt;
-      for (std::size_t i = 0; i < solutions.size(); ++i) {
-        std::optional<bool> is_best;
-        if (best && solutions[i].status == Status::converged) is_best = *best == i;
-        result.records.push_back(
-            make_record(solutions[i], omega, variance, solver.quadrature().linear_baseline, is_best));
-        if (result.trace) add_trace(*result.trace, solutions[i], omega, variance);
-      }
+      results::mark_global_minimum(records);
+      std::move(records.begin(), records.end(), std::back_inserter(result.records));
     }
   }
   output.write(result);

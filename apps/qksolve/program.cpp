@@ -1,8 +1,8 @@
 #include "program.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <exception>
+#include <filesystem>
 #include <ostream>
 
 #include "command.hpp"
@@ -12,21 +12,69 @@ namespace qksolve::app {
 
 namespace {
 
-// CLI11 would take `-1` and `-.5` for options: bind a number to the option before it.
-std::vector<std::string> bind_negative_numbers(const std::vector<std::string>& argv) {
-  std::vector<std::string> bound;
-  for (std::size_t i = 1; i < argv.size(); ++i) {
-    const std::string& word = argv[i];
-    const bool number = word.size() > 1 && word[0] == '-' &&
-                        (std::isdigit(static_cast<unsigned char>(word[1])) != 0 || word[1] == '.');
-    const bool after_option =
-        !bound.empty() && bound.back().rfind("--", 0) == 0 && bound.back().find('=') == std::string::npos;
-    if (number && after_option)
-      bound.back() += "=" + word;
-    else
-      bound.push_back(word);
+// The command that the words from words[first] on name; `first` becomes the place of the word after it.
+const CLI::App& named_command(const CLI::App& app, const std::vector<std::string>& words,
+                              std::size_t& first) {
+  const CLI::App* command = &app;
+  for (;; ++first) {
+    std::vector<std::string> known;
+    for (const CLI::App* verb : command->get_subcommands({})) known.push_back(verb->get_name());
+    if (known.empty()) return *command;
+    const std::string word = first < words.size() ? words[first] : "";
+    if (command->get_option_no_throw(word) != nullptr) return *command;  // --help, --version
+    if (std::find(known.begin(), known.end(), word) == known.end()) {
+      std::string expected;
+      for (const std::string& name : known) expected += (expected.empty() ? "" : ", ") + name;
+      throw UsageError(
+          (first < words.size() ? "'" + word + "' is not a command of " : "no command is named after ") +
+          command->get_name() + ", expected one of " + expected + suggestion(word, known));
+    }
+    command = command->get_subcommand(word);
+  }
+}
+
+// Binds values to their options: CLI11 would take -1 for an option, any option for a missing value, and for
+// the value of `--alpha=` the next word.
+std::vector<std::string> bind_values(const CLI::App& command, const std::vector<std::string>& words,
+                                     std::size_t first) {
+  auto option_of = [&](const std::string& word) {
+    return word.starts_with('-') ? command.get_option_no_throw(word.substr(0, word.find('='))) : nullptr;
+  };
+  std::vector<std::string> bound(words.begin() + 1, words.begin() + static_cast<std::ptrdiff_t>(first));
+  for (std::size_t i = first; i < words.size(); ++i) {
+    const CLI::Option* option = option_of(words[i]);
+    const std::size_t equals = words[i].find('=');
+    if (option == nullptr || (equals == std::string::npos && option->get_items_expected_max() == 0)) {
+      bound.push_back(words[i]);
+      continue;
+    }
+    const std::string name = option->get_name();
+    if (equals == std::string::npos && (i + 1 == words.size() || option_of(words[i + 1]) != nullptr))
+      throw UsageError(name + ": the value is missing, expected " + option->get_type_name());
+    const std::string text = equals == std::string::npos ? words[++i] : words[i].substr(equals + 1);
+    bound.push_back(text.empty() ? name : name + "=" + text);
+    if (text.empty()) bound.emplace_back();
   }
   return bound;
+}
+
+// One line of at most a few hundred characters, whatever was typed: without control characters, the middle of
+// long values left out.
+std::string one_line(std::string text) {
+  constexpr std::size_t kHead = 100, kTail = 250;
+  if (text.size() > kHead + kTail) text = text.substr(0, kHead) + "..." + text.substr(text.size() - kTail);
+  std::string line;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code >= 0x20 && code != 0x7f) {
+      line += c;
+    } else {
+      line += "\\x";
+      line += "0123456789abcdef"[code / 16];
+      line += "0123456789abcdef"[code % 16];
+    }
+  }
+  return line;
 }
 
 }  // namespace
@@ -43,36 +91,52 @@ int run_program(const std::vector<std::string>& argv, std::ostream& out, std::os
   phase->require_subcommand(1);
   add_phase_solve(*phase, context);
   add_phase_critical(*phase, context);
+  add_phase_sweep(*phase, context);
   add_phase_simulate(*phase, context);
   CLI::App* flow = app.add_subcommand(
       "flow", "Gradient flow of the query-key and output-value circuits of one-layer attention");
   flow->require_subcommand(1);
   add_flow_solve(*flow, context);
   add_flow_simulate(*flow, context);
+  CLI::App* coupled =
+      app.add_subcommand("coupled", "Queries and keys that evolve together before attention is scored");
+  coupled->require_subcommand(1);
+  add_coupled_solve(*coupled, context);
   add_compare(app, context);
+  add_combine(app, context);
+  add_plot(app, context);
+  add_schema(app, context);
 
-  std::vector<std::string> words = bind_negative_numbers(argv);
-  std::reverse(words.begin(), words.end());
+  auto fail = [&](int code, const std::string& message) {
+    err << "qksolve: " << one_line(message) << "\n";
+    return code;
+  };
   try {
-    app.parse(words);
-    return context.action();
-  } catch (const CLI::Success& success) {
-    return app.exit(success, out, err);
+    int code = kDone;
+    try {
+      std::size_t first = 1;
+      const CLI::App& command = named_command(app, argv, first);
+      std::vector<std::string> words = bind_values(command, argv, first);
+      std::reverse(words.begin(), words.end());
+      app.parse(words);
+      code = context.action();
+    } catch (const CLI::Success& success) {
+      app.exit(success, out, err);
+    }
+    if (!out.flush()) throw results::FileError("cannot write to standard output");
+    return code;
   } catch (const CLI::ParseError& error) {
-    err << "qksolve: " << error.what() << "\n";
-    return kUsage;
+    return fail(kUsage, error.what());
   } catch (const UsageError& error) {
-    err << "qksolve: " << error.what() << "\n";
-    return kUsage;
+    return fail(kUsage, error.what());
   } catch (const results::ContentError& error) {
-    err << "qksolve: " << error.what() << "\n";
-    return kUsage;
+    return fail(kUsage, error.what());
   } catch (const results::FileError& error) {
-    err << "qksolve: " << error.what() << "\n";
-    return kFile;
+    return fail(kFile, error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
+    return fail(kFile, "cannot use '" + error.path1().string() + "': " + error.code().message());
   } catch (const std::exception& error) {
-    err << "qksolve: internal error: " << error.what() << "\n";
-    return kInternal;
+    return fail(kInternal, std::string("internal error: ") + error.what());
   }
 }
 

@@ -1,13 +1,16 @@
 // One gradient step of the finite-size model at d = 1000, alpha = 2, beside the speed at which the same
-// memory can be read. Rates count the data once: they are the share of that speed that the step reaches.
+// memory can be read, and instances in parallel. Rates count the data once.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <vector>
 
 #include "qksolve/numerics/minimizers.hpp"
 #include "qksolve/numerics/pack.hpp"
-#include "qksolve/phase/finite_size.hpp"
+#include "qksolve/numerics/parallel.hpp"
+#include "qksolve/phase/experiment.hpp"
 
 namespace {
 
@@ -26,19 +29,42 @@ void set_rate(benchmark::State& state, std::size_t size) {
   state.SetBytesProcessed(state.iterations() * kSamples * 2 * kDimension * static_cast<std::int64_t>(size));
 }
 
-void read_memory(benchmark::State& state) {
-  const phase::FiniteSize<double>& data = instance();
+double read_all(const phase::FiniteSize<double>& data) {
   const double* from = data.stored();
-  const std::int64_t count = kSamples * 2 * kDimension;
-  for (auto _ : state) {
-    numerics::Pack sums[4] = {};
-    for (std::int64_t i = 0; i + 4 * numerics::kLanes <= count; i += 4 * numerics::kLanes)
-      for (int k = 0; k < 4; ++k) sums[k] += numerics::load(from + i + k * numerics::kLanes);
-    benchmark::DoNotOptimize(sums);
-  }
-  set_rate(state, sizeof(double));
+  constexpr std::int64_t kCount = kSamples * 2 * kDimension, kBlock = 8 * numerics::kLanes;
+  numerics::Pack sums[8] = {};
+  for (std::int64_t i = 0; i + kBlock <= kCount; i += kBlock)
+    for (int k = 0; k < 8; ++k) sums[k] += numerics::load(from + i + k * numerics::kLanes);
+  numerics::Pack total{};
+  for (const numerics::Pack& sum : sums) total += sum;
+  return numerics::sum(total);
 }
-BENCHMARK(read_memory)->Unit(benchmark::kMillisecond);
+
+// Reads and steps in turn, so that both see the same machine: the rates of the fastest of each and of their
+// medians, and the step's share of the reading speed.
+void gradient_step_beside_reading(benchmark::State& state) {
+  const phase::FiniteSize<double>& data = instance();
+  MatrixXd Q = data.teacher(), gradient;
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> reads, steps;
+  for (auto _ : state) {
+    const auto begin = Clock::now();
+    benchmark::DoNotOptimize(read_all(data));
+    const auto middle = Clock::now();
+    benchmark::DoNotOptimize(data.risk(Q, &gradient));
+    reads.push_back(std::chrono::duration<double>(middle - begin).count());
+    steps.push_back(std::chrono::duration<double>(Clock::now() - middle).count());
+  }
+  std::sort(reads.begin(), reads.end());
+  std::sort(steps.begin(), steps.end());
+  const double gigabytes = 1e-9 * kSamples * 2 * kDimension * sizeof(double);
+  const std::size_t middle = reads.size() / 2;
+  state.counters["read_GB_per_s"] = gigabytes / reads.front();
+  state.counters["step_GB_per_s"] = gigabytes / steps.front();
+  state.counters["share_best"] = reads.front() / steps.front();
+  state.counters["share_median"] = reads[middle] / steps[middle];
+}
+BENCHMARK(gradient_step_beside_reading)->Unit(benchmark::kMillisecond)->Iterations(1000);
 
 template <class Store>
 void gradient_step(benchmark::State& state, const phase::FiniteSize<Store>& data) {
@@ -72,6 +98,19 @@ void lbfgs_to_tolerance(benchmark::State& state) {
   for (auto _ : state) state.counters["steps"] = numerics::lbfgs(objective, start, options).iterations;
 }
 BENCHMARK(lbfgs_to_tolerance)->ArgName("positional")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+
+// Eight instances to their minimum, on one thread and on two.
+void instances(benchmark::State& state) {
+  phase::ExperimentOptions options;
+  options.test_samples = 1000;
+  for (auto _ : state)
+    numerics::parallel_for(8, static_cast<int>(state.range(0)), 1, [&] {
+      return [&](std::ptrdiff_t i) {
+        phase::run_instance(phase::Model{}, {0, i, kDimension, kSamples}, {phase::Init::semantic}, options);
+      };
+    });
+}
+BENCHMARK(instances)->ArgName("threads")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
 

@@ -13,15 +13,19 @@ struct Refusal {
   std::vector<std::string> named;  // each must stand in the message
 };
 
+void check_refused(const std::vector<std::string>& words, const std::vector<std::string>& named) {
+  const Run r = run(words);
+  CAPTURE(r.err);
+  CHECK(r.code == 2);
+  CHECK(r.one_line());
+  CHECK(r.out.empty());
+  for (const std::string& text : named) CHECK(r.says(text));
+}
+
 void check_refused(const std::string& command, const std::vector<Refusal>& refusals) {
   for (const Refusal& refusal : refusals) {
     CAPTURE(refusal.line);
-    const Run r = run(command + " " + refusal.line);
-    CAPTURE(r.err);
-    CHECK(r.code == 2);
-    CHECK(r.one_line());
-    CHECK(r.out.empty());
-    for (const std::string& text : refusal.named) CHECK(r.says(text));
+    check_refused(words(command + " " + refusal.line), refusal.named);
   }
 }
 
@@ -31,8 +35,8 @@ TEST_CASE("reals are checked strictly") {
   check_refused("phase solve", {{"--omega 1.2", {"--omega", "'1.2'", "[0, 1]"}},
                                 {"--omega -0.1", {"--omega", "'-0.1'", "[0, 1]"}},
                                 {"--omega nan", {"--omega", "'nan'"}},
-                                {"--sigma inf", {"--sigma", "'inf'", "> 0"}},
-                                {"--sigma 0", {"--sigma", "'0'", "> 0"}},
+                                {"--sigma inf", {"--sigma", "'inf'", "[1e-06, 1e+06]"}},
+                                {"--sigma 0", {"--sigma", "'0'", "[1e-06, 1e+06]"}},
                                 {"--lambda -1", {"--lambda", "'-1'", "> 0"}},
                                 {"--alpha 1e999", {"--alpha", "'1e999'", "> 0"}},
                                 {"--alpha 1e-999", {"--alpha", "'1e-999'"}},
@@ -44,18 +48,16 @@ TEST_CASE("reals are checked strictly") {
                                 {"--tolerance 0", {"--tolerance", "'0'"}},
                                 {"--tolerance 1", {"--tolerance", "'1'"}},
                                 {"--damping 1", {"--damping", "'1'", "[0, 1)"}}});
-  const Run empty = run(std::vector<std::string>{"phase", "solve", "--omega", ""});
-  CHECK(empty.code == 2);
-  CHECK(empty.says("--omega"));
-  CHECK(run(std::vector<std::string>{"phase", "solve", "--omega="}).code == 2);
-  CHECK(run(std::vector<std::string>{"phase", "solve", "--alpha", " 1"}).code == 2);
+  check_refused({"phase", "solve", "--omega", ""}, {"--omega: ''", "[0, 1]"});
+  check_refused({"phase", "solve", "--omega="}, {"--omega: ''", "[0, 1]"});
+  check_refused({"phase", "solve", "--alpha", " 1"}, {"--alpha", "' 1'"});
 }
 
 TEST_CASE("integers are plain decimal") {
-  check_refused("phase solve", {{"--seed -1", {"--seed", "'-1'", ">= 0"}},
+  check_refused("phase solve", {{"--seed -1", {"--seed", "'-1'", "0 to 9223372036854775807"}},
                                 {"--seed 010", {"--seed", "'010'"}},
                                 {"--seed 0x2", {"--seed", "'0x2'"}},
-                                {"--seed 99999999999999999999", {"--seed"}},
+                                {"--seed 99999999999999999999", {"--seed", "0 to 9223372036854775807"}},
                                 {"--threads 1e3", {"--threads", "'1e3'", "1 to 1024"}},
                                 {"--threads 0", {"--threads", "'0'", "1 to 1024"}},
                                 {"--max-iterations 0", {"--max-iterations", "'0'"}},
@@ -69,40 +71,84 @@ TEST_CASE("grids") {
                                 {"--alpha 1:2", {"--alpha", "start:stop:count"}},
                                 {"--alpha 1:2:3:4", {"--alpha", "start:stop:count"}},
                                 {"--alpha 1:2:2.5", {"--alpha", "1:2:2.5"}},
-                                {"--omega 0:1.5:3", {"--omega", "[0, 1]"}}});
+                                {"--omega 0:1.5:3", {"--omega", "[0, 1]"}},
+                                {"--alpha 1:1e308:25", {"--alpha", "told apart"}},
+                                {"--alpha 1:1.0000000000000002:9", {"--alpha", "told apart"}},
+                                {"--alpha 1:2:1000001", {"--alpha", "2 to 1000000"}},
+                                {"--alpha 1:2:1000000 --omega 0:1:1000000",
+                                 {"--alpha (1000000)", "--omega (1000000)", "at most 1000000"}}});
+  check_refused("flow solve", {{"--ratio 1:2:1001 --times 0:1:1000", {"--ratio (1001)", "--times (1000)"}}});
 }
 
 TEST_CASE("matrices, words and starting points") {
   check_refused("phase solve",
                 {{"--teacher-matrix .6,.4,.4,.7", {"--teacher-matrix", "row 2", "0.4,0.7", "sum to 1"}},
-                 {"--teacher-matrix .6,.4,.4", {"--teacher-matrix", "4 values"}},
+                 {"--teacher-matrix .6,.4,.4", {"--teacher-matrix", "'.6,.4,.4'", "4 values", "[0, 1]"}},
                  {"--teacher-matrix 1.5,-.5,.4,.6", {"--teacher-matrix", "'1.5'", "[0, 1]"}},
                  {"--branch spiritual", {"--branch", "'spiritual'", "positional"}},
                  {"--quadrature gauss", {"--quadrature", "'gauss'", "qmc"}},
                  {"--start 1,2,3", {"--start", "'1,2,3'", "q,m,theta,V"}},
+                 {"--start 1,x,0,1", {"--start", "'x'", "a real number of any size"}},
                  {"--start -1,0,0,1", {"--start", "q > 0"}},
                  {"--start .1,0,.3,10", {"--start", "theta^2"}},
                  {"--progress maybe", {"--progress", "'maybe'", "never"}},
-                 {"--bogus 1", {"--bogus"}},
-                 {"stray", {"stray"}}});
+                 {"--trace=maybe", {"--trace", "'maybe'", "true, false"}}});
+  check_refused("phase simulate",
+                {{"--teacher-matrix .6,.4,.4,.7", {"--teacher-matrix", "row 2", "0.4,0.7"}},
+                 {"--alpha 1:2:100 --instances 10001", {"--instances", "'10001'", "1000000"}}});
   check_refused("phase critical", {{"--which alpha_x", {"--which", "'alpha_x'", "alpha_c"}},
                                    {"--which alpha_c,alpha_c", {"--which", "once"}},
                                    {"--alpha-range 2:1", {"--alpha-range", "'2:1'", "low < high"}},
                                    {"--alpha-range 2", {"--alpha-range", "low:high"}},
+                                   {"--alpha-range 1,2", {"--alpha-range", "'1,2'", "low:high"}},
                                    {"--alpha-range 0:1", {"--alpha-range", "'0'", "> 0"}}});
 }
 
+TEST_CASE("words that are not options, options without their value or given twice") {
+  check_refused("phase solve", {{"--omgea 0.3 --bogus", {"'--omgea'", "did you mean '--omega'"}},
+                                {"--completely-different=1", {"'--completely-different=1'"}},
+                                {"-q", {"'-q'"}},
+                                {"stray 2", {"'stray'"}},
+                                {"-- --alpha", {"--alpha"}},
+                                {"--alpha", {"--alpha", "value is missing"}},
+                                {"--alpha --omega 0.3", {"--alpha", "value is missing"}},
+                                {"-o --quiet", {"--output", "value is missing"}},
+                                {"-o -", {"--output", "'-'", "name of a file"}},
+                                {"--alpha= 0.5", {"'0.5'"}},
+                                {"--alpha -x", {"--alpha", "'-x'", "> 0"}},
+                                {"--trace=", {"''"}},
+                                {"--alpha 1 --alpha 1", {"--alpha", "more than once"}},
+                                {"--config a --config b", {"--config", "more than once"}}});
+  CHECK_FALSE(run("phase solve --completely-different").says("did you mean"));
+  check_refused("compare", {{"", {"'a'", "missing"}},
+                            {"x.json", {"'b'", "missing"}},
+                            {"x.json y.json z.json", {"'z.json'"}},
+                            {"x.json y.json --sigmas 0", {"--sigmas", "'0'", "> 0"}},
+                            {"x.json y.json --sigmas nan", {"--sigmas", "'nan'", "> 0"}}});
+}
+
+TEST_CASE("a message is one short line without control characters, whatever was typed") {
+  check_refused({"phase", "solve", "--alpha", "1\n2"}, {"'1\\x0a2'"});
+  check_refused({"phase", "solve", "--branch", "\x1b[31m"}, {"'\\x1b[31m'"});
+  const Run r = run(std::vector<std::string>{"phase", "solve", "--alpha", std::string(100000, '1') + "x"});
+  CHECK(r.code == 2);
+  CHECK(r.err.size() < 400);
+  CHECK(r.says("--alpha: '11"));
+  CHECK(r.says("expected a real number > 0"));
+}
+
 TEST_CASE("commands") {
-  for (const std::string line : {"", "phase", "phase dissolve", "fhase solve"}) {
-    CAPTURE(line);
-    const Run r = run(line);
-    CHECK(r.code == 2);
-    CHECK(r.one_line());
-  }
+  const std::vector<Refusal> refusals{{"", {"phase, flow, coupled, compare"}},
+                                      {"--alpha 1 phase solve", {"'--alpha'"}},
+                                      {"phase", {"phase", "solve, critical"}},
+                                      {"phase dissolve", {"'dissolve'", "did you mean 'solve'"}},
+                                      {"fhase solve", {"'fhase'", "did you mean 'phase'"}}};
+  for (const Refusal& refusal : refusals) check_refused(words(refusal.line), refusal.named);
   const Run version = run("--version");
   CHECK(version.code == 0);
   CHECK(version.out.find("qksolve 0.") == 0);
-  for (const std::string line : {"--help", "phase --help", "phase solve --help", "phase critical --help"}) {
+  for (const std::string line :
+       {"--help", "phase --help", "phase solve --help", "phase critical --help", "coupled solve --help"}) {
     const Run help = run(line);
     CHECK(help.code == 0);
     CHECK(help.err.empty());
@@ -110,70 +156,4 @@ TEST_CASE("commands") {
   const std::string help = run("phase solve --help").out;
   for (const std::string text : {"default 0.3", "[0, 1]", "Example: qksolve phase solve"})
     CHECK(help.find(text) != std::string::npos);
-}
-
-TEST_CASE("configuration files") {
-  const std::string quick = " --branch semantic --tolerance 1e-2 --quiet";
-  {
-    TemporaryFile config(
-        "config.toml",
-        "alpha = 1.5\nomega = [0.2, 0.3]\nteacher-matrix = [0.6, 0.4, 0.4, 0.6]\nbranch = \"positional\"\n");
-    const Run r = run("phase solve --config " + config.path + quick);
-    REQUIRE(r.code == 0);
-    CHECK(r.json()["parameters"]["alpha"] == nlohmann::json({1.5}));
-    CHECK(r.json()["parameters"]["omega"] == nlohmann::json({0.2, 0.3}));
-    CHECK(r.json()["parameters"]["branch"] == "semantic");  // the command line wins
-  }
-  {
-    TemporaryFile config("unknown.toml", "omgea = 0.3\n");
-    const Run r = run("phase solve --config " + config.path);
-    CHECK(r.code == 2);
-    CHECK(r.one_line());
-    for (const std::string& text : {config.path, std::string("'omgea'"), std::string("'omega'")})
-      CHECK(r.says(text));
-  }
-  {
-    TemporaryFile config("bad.toml", "omega = 1.5\n");
-    const Run r = run("phase solve --config " + config.path);
-    CHECK(r.code == 2);
-    for (const std::string& text : {config.path, std::string("--omega"), std::string("'1.5'")})
-      CHECK(r.says(text));
-  }
-  {
-    TemporaryFile config("section.toml", "[phase]\nomega = 0.3\n");
-    CHECK(run("phase solve --config " + config.path).code == 2);
-  }
-  CHECK(run("phase solve --config /nonexistent/file.toml").code == 4);
-  CHECK(run("phase solve --config .").code == 4);
-}
-
-TEST_CASE("a result file as configuration repeats the run") {
-  TemporaryFile first("first.json");
-  REQUIRE(run("phase solve --alpha 1.2 --branch semantic --tolerance 1e-2 --quiet -o " + first.path).code ==
-          0);
-  const Run again = run("phase solve --config " + first.path + " --quiet");
-  REQUIRE(again.code == 0);
-  auto expected = nlohmann::ordered_json::parse(first.content()), found = again.json();
-  expected.erase("provenance");
-  found.erase("provenance");
-  CHECK(expected.dump() == found.dump());
-
-  TemporaryFile truncated("truncated.json", first.content().substr(0, 200));
-  CHECK(run("phase solve --config " + truncated.path).code == 2);
-  TemporaryFile foreign("foreign.json", "{\"a\": 1}");
-  const Run r = run("phase solve --config " + foreign.path);
-  CHECK(r.code == 2);
-  CHECK(r.says("schema"));
-  const Run other = run("phase critical --config " + first.path);
-  CHECK(other.code == 2);
-  CHECK(other.says("qksolve.phase.critical"));
-}
-
-TEST_CASE("outputs that cannot be written are known before anything is computed") {
-  for (const std::string path : {"/nonexistent/directory/x.json", "."}) {
-    const Run r = run("phase solve --tolerance 1e-7 --alpha 0.01:5:1000 -o " + path);
-    CHECK(r.code == 4);
-    CHECK(r.one_line());
-    CHECK(r.says(path));
-  }
 }

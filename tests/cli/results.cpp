@@ -1,8 +1,6 @@
 // What commands write: records, exit codes, bytes.
 #include <doctest/doctest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "run.hpp"
@@ -11,12 +9,6 @@ using namespace qksolve::test;
 using nlohmann::ordered_json;
 
 namespace {
-
-// The program as a process of its own, for what depends on the environment.
-int shell(const std::string& command) {
-  const int status = std::system(command.c_str());
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 std::string without_provenance(const std::string& text) {
   ordered_json json = ordered_json::parse(text);

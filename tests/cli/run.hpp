@@ -1,6 +1,9 @@
 // Runs the program in this process and collects what it says.
 #pragma once
 
+#include <sys/wait.h>
+
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -29,10 +32,19 @@ inline Run run(std::vector<std::string> arguments) {
   return {code, out.str(), err.str()};
 }
 
-// Words separated by single blanks.
-inline Run run(const std::string& line) {
+// Separated by blanks.
+inline std::vector<std::string> words(const std::string& line) {
   std::istringstream stream(line);
-  return run(std::vector<std::string>(std::istream_iterator<std::string>(stream), {}));
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+inline Run run(const std::string& line) { return run(words(line)); }
+
+// A command of the shell: for what depends on the environment, with the program as a process of its own.
+// Returns the exit code.
+inline int shell(const std::string& command) {
+  const int status = std::system(command.c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 // A file in the test's working directory, removed at the end.

@@ -125,6 +125,9 @@ TEST_CASE("bad input is a usage error that names the option") {
       {{"--u0", "0", "--parameterization", "CAFO"}, {"--u0", "--imbalance-ov"}},
       {{"--beta0", "0", "--parameterization", "all"}, {"--beta0", "--imbalance-qk"}},
       {{"--ratio", "0"}, {"--ratio", "'0'", "> 0"}},
+      {{"--eta-qk", "1e300", "--eta-ov", "1e-300"}, {"--eta-qk", "'1e+300'", "--eta-ov"}},
+      {{"--eta-qk", "1e-300", "--eta-ov", "1e300"}, {"--eta-qk", "'1e-300'", "--eta-ov"}},
+      {{"--ratio", "1,1e300", "--eta-ov", "1e10"}, {"--ratio", "'1e+300'", "--eta-ov"}},
       {{"--ratio", "-1"}, {"--ratio", "'-1'"}},
       {{"--ratio", "nan"}, {"--ratio", "'nan'"}},
       {{"--eta-qk", "1", "--ratio", "2"}, {"--eta-qk", "--ratio"}},
@@ -155,7 +158,8 @@ TEST_CASE("flow simulate records the projections and compares them with the redu
   CHECK(json["parameters"]["d"] == 40);
   CHECK(json["records"].back()["t"] == 100.0);
   for (const Json& r : json["records"])
-    for (const std::string key : {"u", "beta", "p", "margin", "loss", "off_line_ov", "off_line_qk"})
+    for (const std::string key : {"u", "beta", "p", "margin", "loss", "off_line_ov", "off_line_qk", "u_error",
+                                  "beta_error", "p_error", "margin_error", "loss_error", "invariant_drift"})
       CHECK(r[key].is_number());
   REQUIRE(json["summary"]["reduced_flow"].size() == 4);
   for (const Json& row : json["summary"]["reduced_flow"])
@@ -194,5 +198,47 @@ TEST_CASE("flow simulate refuses bad input and reports learning rates that blow 
   const Outcome outcome =
       run({"--d", "40", "--eta-ov", "1e200", "--eta-qk", "1e200", "--parameterization", "FAFO"}, "simulate");
   CHECK(outcome.code == kNotConverged);
-  CHECK(outcome.json()["records"].back()["status"] == "non_finite");
+  const Json last = outcome.json()["records"].back();
+  CHECK(last["status"] == "non_finite");
+  CHECK(last["step"] == 0);
+  CHECK(last["u"].get<double>() == doctest::Approx(0.05));
+}
+
+TEST_CASE("the presets of flow simulate set the paper's synthetic experiments") {
+  const Outcome outcome = run({"--preset", "fig3", "--steps", "250", "--test-sequences", "50"}, "simulate");
+  REQUIRE(outcome.code == kDone);
+  const Json json = outcome.json();
+  REQUIRE(json["records"].size() == 10);
+  CHECK(json["records"][0]["attention_fraction"] == 0.2);
+  CHECK(json["records"][9]["parameterization"] == "CAFO");
+  CHECK(json["summary"]["attention"].size() == 10);
+  CHECK(json["parameters"]["eta_ov"] == 0.01);
+  CHECK(json["parameters"]["d"] == 50);
+  const std::string path = (std::filesystem::temp_directory_path() / "qksolve_preset_rerun.json").string();
+  std::ofstream(path) << outcome.out;
+  const Outcome again = run({"--config", path, "--threads", "3"}, "simulate");
+  CHECK(again.json()["records"] == json["records"]);
+  std::filesystem::remove(path);
+
+  const Outcome short_run = run({"--preset", "fig2", "--steps", "300", "--test-sequences", "50"}, "simulate");
+  CHECK(short_run.code == kNotConverged);
+  REQUIRE(short_run.json()["records"].size() == 4);
+  const Json short_result = short_run.json();
+  for (const Json& r : short_result["records"]) {
+    CHECK(r["status"] == "iteration_limit");
+    CHECK(r["step"] == 300);
+    CHECK(r["p"].get<double>() == doctest::Approx(0.35).epsilon(0.1));
+  }
+  const std::vector<std::pair<std::vector<std::string>, std::string>> refused = {
+      {{"--preset", "fig1"}, "--preset"},
+      {{"--preset", "fig2", "--classes", "5"}, "--classes"},
+      {{"--preset", "fig2", "--times", "5"}, "--times"},
+      {{"--preset", "fig2", "--u0", "0.1"}, "--u0"},
+      {{"--preset", "fig3", "--parameterization", "FACO"}, "FACO"},
+      {{"--preset", "fig3", "--ratio", "2"}, "--ratio"}};
+  for (const auto& [words, expected] : refused) {
+    const Outcome bad = run(words, "simulate");
+    CHECK(bad.code == kUsage);
+    CHECK(bad.err.find(expected) != std::string::npos);
+  }
 }

@@ -39,7 +39,26 @@ TEST_CASE("control variates remove what they explain, without bias") {
   CHECK(std::abs(means.mean() - 7) < 5 * spread / std::sqrt(experiments));
   CHECK(spread == doctest::Approx(std::sqrt(mean_square_error)).epsilon(0.15));  // errors are honest
   CHECK(spread < 0.03);  // .1/sqrt(20) = .022 without the cost of fitting, .81 without controls
-  CHECK(!controlled_mean(VectorXd::Ones(4), MatrixXd::Ones(4, 2)));
+  CHECK(!controlled_mean(VectorXd::Ones(7), MatrixXd::Ones(7, 2)));
+}
+
+TEST_CASE("errors with control variates are honest for few values") {
+  // Twelve values and four controls that explain nothing: large deviations as rare as those of Student's t.
+  const int experiments = 2000, count = 12;
+  double square = 0;
+  int far = 0;
+  for (int k = 0; k < experiments; ++k) {
+    MatrixXd controls(count, 4);
+    VectorXd values(count);
+    fill_normals({3, 0, 0, 0}, static_cast<std::uint64_t>(k), controls.data(), 4 * count);
+    fill_normals({4, 0, 0, 0}, static_cast<std::uint64_t>(k), values.data(), count);
+    const auto estimate = controlled_mean(values, controls);
+    const double in_errors = estimate->mean / *estimate->error;
+    square += in_errors * in_errors / experiments;
+    far += std::abs(in_errors) > 4;
+  }
+  CHECK(square < 1.2);
+  CHECK(far < 12);  // P(|t| > 4) = .005 for 7 degrees of freedom
 }
 
 TEST_CASE("a weighted line through exact points, with the textbook errors") {

@@ -38,10 +38,6 @@ BranchSolution solve(const Model& model, double alpha, const Branch& branch, con
   return BranchSolver(model, jump_quadrature(model, threads), options).solve(alpha, branch);
 }
 
-const Branch& branch_named(const std::string& name) {
-  return name == "semantic" ? kSemantic : name == "positional" ? kPositional : kUninformed;
-}
-
 struct Quantity {
   std::string name;
   double value, error;
@@ -188,20 +184,6 @@ TEST_CASE("stability: the sectors of the Jacobian at alpha = 2, omega = .3") {
   const auto next = update(Model{}, 2, o, quadrature.evaluate(o, 2, 0));
   REQUIRE(next);
   CHECK(next->theta(0, 0) / 1e-3 == doctest::Approx(*positional.growth_theta).epsilon(0.01));
-}
-
-TEST_CASE("the global minimum is named only when the energies differ by more than their errors") {
-  std::vector<BranchSolution> s(2);
-  for (BranchSolution& one : s) one.status = Status::converged;
-  s[0].estimate.train_loss = 1.0;
-  s[1].estimate.train_loss = 1.1;
-  s[0].estimate.train_loss_error = 0.02;
-  s[1].estimate.train_loss_error = 0.03;
-  CHECK(global_minimum(s) == std::optional<std::size_t>(0));
-  s[1].estimate.train_loss_error = 0.09;
-  CHECK_FALSE(global_minimum(s));
-  s[1].status = Status::branch_changed;
-  CHECK(global_minimum(s) == std::optional<std::size_t>(0));
 }
 
 TEST_CASE("the classical response counts no jumps and moves the prediction as the note says" *

@@ -58,12 +58,12 @@ TEST_CASE("simulate: a longer run begins with the instances of a shorter one") {
 }
 
 TEST_CASE("simulate: records and summary say what the command line contract says") {
-  const Outcome o = simulate({"--d", "40,80", "--instances", "8", "--omega", "0.2,0.3", "--test-samples",
+  const Outcome o = simulate({"--d", "40,80", "--instances", "12", "--omega", "0.2,0.3", "--test-samples",
                               "100", "--init", "semantic,random", "--trajectory"});
   CHECK(o.code == 0);
   const Json result = Json::parse(o.out);
   CHECK(result["schema"] == "qksolve.phase.simulate/1");
-  CHECK(result["records"].size() == 2 * 2 * 8 * 2);
+  CHECK(result["records"].size() == 2 * 2 * 12 * 2);
   for (const char* key :
        {"alpha", "omega", "d", "seed", "instance", "init", "optimizer", "status", "train_loss", "gen_error",
         "gen_error_linear", "q", "m", "theta", "iterations", "gradient_norm"})
@@ -73,7 +73,7 @@ TEST_CASE("simulate: records and summary say what the command line contract says
     CHECK((record["init"] == "semantic" ? theta : std::abs(theta) > std::abs(m) ? theta : m) > 0);
   }
   CHECK(result["summary"]["groups"].size() == 8);
-  CHECK(result["summary"]["groups"][0]["count"] == 8);
+  CHECK(result["summary"]["groups"][0]["count"] == 12);
   for (const char* key :
        {"train_loss", "train_loss_error", "train_loss_controlled", "train_loss_controlled_error"})
     CHECK(result["summary"]["groups"][0].contains(key));
@@ -105,6 +105,40 @@ TEST_CASE("simulate: a run that blows up is reported and ends with exit code 3")
   CHECK(record.contains("train_loss"));
 }
 
+TEST_CASE("simulate: the response is measured on request, and V is averaged") {
+  const std::vector<std::string> words{"--d", "60", "--instances", "3", "--test-samples", "50"};
+  std::vector<std::string> with = words;
+  with.emplace_back("--response");
+  const Json plain = Json::parse(simulate(words).out), result = Json::parse(simulate(with).out);
+  CHECK(!plain["records"][0].contains("V"));
+  CHECK(result["parameters"]["response"] == true);
+  const Json& record = result["records"][0];
+  CHECK(record["V"].get<double>() > 0);
+  CHECK(record["V"].get<double>() < 0.25 / 0.01);  // V = sigma^2/lambda without data
+  CHECK(record["V_error"] == 0.0);
+  CHECK(record["trapped_share"].get<double>() >= 0);
+  CHECK(result["summary"]["groups"][0].contains("V_error"));
+  CHECK(record["train_loss"] == plain["records"][0]["train_loss"]);
+}
+
+TEST_CASE("simulate: message passing is summarised beside its prediction") {
+  const Outcome o = simulate({"--d", "300", "--instances", "2", "--test-samples", "50", "--optimizer", "amp",
+                              "--init", "semantic", "--steps", "12", "--trajectory"});
+  CHECK(o.code == 3);  // twelve steps are not enough to converge
+  const Json result = Json::parse(o.out);
+  CHECK(result["parameters"]["amp_response"] == "total");
+  CHECK(result["records"][0]["V"].get<double>() > 0);
+  const Json& paths = result["summary"]["paths"];
+  REQUIRE(paths.size() == 13);
+  for (const Json& row : paths) {
+    CHECK(row["count"] == 2);
+    for (const std::string key : {"q", "theta", "V"}) {
+      CHECK(row.contains(key + "_predicted_error"));
+      CHECK(row[key].get<double>() == doctest::Approx(row[key + "_predicted"].get<double>()).epsilon(0.35));
+    }
+  }
+}
+
 TEST_CASE("simulate: bad input ends with exit code 2 and names the option") {
   const std::vector<std::vector<std::string>> wrong{{"--d", "0"},
                                                     {"--d", "50,50"},
@@ -117,6 +151,12 @@ TEST_CASE("simulate: bad input ends with exit code 2 and names the option") {
                                                     {"--optimizer", "newton"},
                                                     {"--init", "semantic,elsewhere"},
                                                     {"--instances", "0"},
+                                                    {"--damping", "0.5"},
+                                                    {"--damping", "0.5", "--optimizer", "gd"},
+                                                    {"--amp-response", "total"},
+                                                    {"--amp-response", "some", "--optimizer", "amp"},
+                                                    {"--response", "--tokens", "3"},
+                                                    {"--response", "--optimizer", "amp"},
                                                     {"--teacher-matrix", "0.5,0.4,0.5,0.5"},
                                                     {"--positional-matrix", "1,2,3"}};
   for (const auto& words : wrong) {

@@ -99,6 +99,101 @@ TEST_CASE("compare takes the extrapolation of a simulation where there is one") 
   CHECK(compare_results(theory(1.0, 0.1), "a", several, "b", 4).records[0]["b"] == 1.0);
 }
 
+TEST_CASE("compare takes the form of the limit from a simulation at one d") {
+  Json one = simulation(2.0, 0.1);
+  one["summary"]["groups"][0].update({{"train_loss_limit_controlled", 1.5},
+                                      {"train_loss_limit_controlled_error", 0.2},
+                                      {"train_loss_limit", 1.6},
+                                      {"train_loss_limit_error", 0.5}});
+  const Json record = compare_results(theory(1.0, 0.1), "a", one, "b", 4).records[0];
+  CHECK(record["b"] == 1.5);
+  CHECK(record["b_error"] == 0.2);
+}
+
+TEST_CASE("compare joins thresholds with crossings of minimisers") {
+  Json critical = theory(1, 1), crossing = simulation(1, 1);
+  critical["schema"] = "qksolve.phase.critical/1";
+  critical["records"] = Json::array();
+  for (const char* which : {"alpha_l", "alpha_c"})
+    critical["records"].push_back(
+        {{"omega", 0.3}, {"which", which}, {"status", "converged"}, {"value", 1.25}, {"value_error", 0.0}});
+  crossing["summary"]["crossings"] = Json::array();
+  for (const double value : {1.1, 1.2})  // at one d, and extrapolated: the latter counts
+    crossing["summary"]["crossings"].push_back(
+        {{"omega", 0.3}, {"alpha_crossing", value}, {"alpha_crossing_error", 0.05}});
+  crossing["summary"]["crossings"][0]["d"] = 100;
+  const Comparison c = compare_results(critical, "a", crossing, "b", 4);
+  CHECK(c.coordinates == std::vector<std::string>{"omega", "which"});
+  REQUIRE(c.records.size() == 1);
+  CHECK(c.records[0]["which"] == "alpha_c");
+  CHECK(c.records[0]["sigmas"].get<double>() == doctest::Approx(-1.0));
+  CHECK(c.summary["only_in_a"] == 1);
+}
+
+TEST_CASE("compare joins flow results on parameterization, ratio and time") {
+  Json solved, trained;
+  solved["schema"] = "qksolve.flow.solve/1";
+  solved["parameters"] = {{"classes", 20},
+                          {"pool", 50},
+                          {"common", 50},
+                          {"distinct_per_sequence", 5},
+                          {"common_per_sequence", 50},
+                          {"query", "paper"},
+                          {"u0", 0.05},
+                          {"beta0", 0.05}};
+  for (const double t : {1.0, 10.0})
+    solved["records"].push_back({{"parameterization", "CACO"},
+                                 {"ratio", 1.0},
+                                 {"t", t},
+                                 {"status", "converged"},
+                                 {"u", t},
+                                 {"u_error", 1e-9}});
+  trained = solved;
+  trained["schema"] = "qksolve.flow.simulate/1";
+  trained["records"].erase(0);
+  trained["records"][0]["u"] = 10.0 + 2e-9;
+  const Comparison c = compare_results(solved, "a", trained, "b", 4);
+  REQUIRE(c.records.size() == 1);
+  CHECK(c.records[0]["t"] == 10.0);
+  CHECK(c.records[0]["sigmas"].get<double>() == doctest::Approx(std::sqrt(2.0)).epsilon(1e-6));
+  trained["parameters"]["classes"] = 19;
+  CHECK_THROWS_AS(compare_results(solved, "a", trained, "b", 4), ContentError);
+  CHECK_THROWS_AS(compare_results(solved, "a", theory(1, 1), "b", 4), ContentError);
+}
+
+TEST_CASE("compare does not pass what it could not judge") {
+  Json unknown = simulation(1, 1);
+  for (const char* key : {"train_loss_error", "train_loss_controlled_error"})
+    unknown["summary"]["groups"][0].erase(key);
+  CHECK(!compare_results(theory(1, 0.1), "a", unknown, "b", 4).all_within);
+  std::string out, err;
+  const std::string a = saved(theory(1, 0.1), "a.json");
+  CHECK(compare(a, saved(unknown, "unknown.json"), out, err) == 3);
+  CHECK(err.find("no difference could be judged") != std::string::npos);
+  Json elsewhere = theory(1, 0.1);
+  for (Json& record : elsewhere["records"]) record["alpha"] = 3.0;
+  CHECK(compare(a, saved(elsewhere, "elsewhere.json"), out, err) == 2);
+  CHECK(err.find("alpha, omega, branch") != std::string::npos);
+}
+
+TEST_CASE("compare refuses numbers that cannot be errors or values") {
+  std::string out, err;
+  const std::string a = saved(theory(1, 0.1), "a.json");
+  CHECK(compare(a, saved(theory(1, -0.1), "negative.json"), out, err) == 2);
+  CHECK(err.find("train_loss_error") != std::string::npos);
+  CHECK(compare(saved(theory(1e308, 0.1), "huge.json"), saved(theory(-1e308, 0.1), "low.json"), out, err) ==
+        2);
+  CHECK(err.find("'train_loss'") != std::string::npos);
+  CHECK(compare(a, saved(theory(1, 1e308), "error.json"), out, err) == 2);
+}
+
+TEST_CASE("compare notices that its table cannot be written") {
+  const std::string a = saved(theory(1, 0.1), "a.json");
+  std::ostringstream out, err;
+  out.setstate(std::ios::badbit);
+  CHECK(qksolve::app::run_program({"qksolve", "compare", a, a}, out, err) == 4);
+}
+
 TEST_CASE("compare: exit codes and messages") {
   std::string out, err;
   const std::string a = saved(theory(1, 0.1), "a.json"), b = saved(simulation(1.1, 0.1), "b.json");

@@ -35,14 +35,6 @@ MatrixXd embeddings(int tokens, int dimension, Embedding kind, std::mt19937_64& 
   return (qr.householderQ() * MatrixXd::Identity(dimension, tokens)).transpose();
 }
 
-// The two singular values x, y with x y = product and x^2 - y^2 = imbalance.
-std::pair<double, double> factor_sizes(double product, double imbalance) {
-  const double sum = std::hypot(imbalance, 2 * product);  // x^2 + y^2
-  const double larger = std::sqrt(0.5 * (sum + std::abs(imbalance)));
-  const double smaller = larger > 0 ? product / larger : 0;
-  return imbalance >= 0 ? std::pair(larger, smaller) : std::pair(smaller, larger);
-}
-
 void check(const Model& model, const Training& training) {
   model.validate();
   auto require = [](bool holds, const std::string& message) {
@@ -62,6 +54,13 @@ void check(const Model& model, const Training& training) {
 }
 
 }  // namespace
+
+std::pair<double, double> factor_sizes(double product, double imbalance) {
+  const double sum = std::hypot(imbalance, 2 * product);  // x^2 + y^2
+  const double larger = std::sqrt(0.5 * (sum + std::abs(imbalance)));
+  const double smaller = larger > 0 ? product / larger : 0;
+  return imbalance >= 0 ? std::pair(larger, smaller) : std::pair(smaller, larger);
+}
 
 std::int64_t vocabulary(const Task& task) {
   const std::int64_t distinct = static_cast<std::int64_t>(task.classes) * task.pool;

@@ -12,6 +12,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "qksolve/flow/metrics.hpp"
@@ -75,9 +76,17 @@ struct Measurement {
   // Averages over classes and queries: u of the logits of a distinct token, beta of its score, attention mass
   // on distinct tokens, margin of the true class over the mean of the others, cross-entropy.
   double u = 0, beta = 0, attention = 0, margin = 0, loss = 0;
+  // Rounding of the run, (step + 1) 8 eps of each value; and where the run is one of gradient descent or
+  // Runge-Kutta steps along the line of the reduced flow (follows_line) what its finite steps add: twice the
+  // difference to steps an eighth of the size. Everything else that tells a run from the flow is no error of
+  // the run.
+  double u_error = 0, beta_error = 0, attention_error = 0, margin_error = 0, loss_error = 0;
   // |X - X_line|/|X| in the Frobenius norm, for the token logits X = W_OV E' and the scores X = E W_QK E'.
   double off_line_ov = 0, off_line_qk = 0;
 };
+
+// The sizes of the two factors of one mode: their product and the difference of their squares.
+std::pair<double, double> factor_sizes(double product, double imbalance);
 
 class FullModel {
  public:
@@ -93,7 +102,7 @@ class FullModel {
   // weights -= step_size eta gradient, without forming the d x d gradient of a collapsed W_QK: its rank is
   // the number of queries.
   void descend(const std::vector<Example>& examples, double step_size);
-  Measurement measure() const;  // u ... off_line_qk
+  Measurement measure() const;  // u ... loss, off_line_ov, off_line_qk
   // Attention metrics of each sequence, with top_count(top_fraction, L) top tokens; counts must be whole
   // numbers.
   std::vector<SequenceMetrics> metrics(const std::vector<Example>& sequences, double top_fraction) const;
@@ -116,9 +125,18 @@ class FullModel {
   Weights weights_;
 };
 
+// Whether population gradient, orthonormal embeddings and aligned start keep the matrices on the line of the
+// reduced flow. What is left of them are the sizes of the factors' one mode.
+bool follows_line(const Training& training);
+
+// The states of such a run at `record_steps` (ascending), by the same steps for these sizes alone, in any
+// dimension: full matrices differ from it by rounding.
+std::vector<State> train_on_line(const Model& model, Optimizer optimizer, double step_size,
+                                 const std::vector<std::int64_t>& record_steps);
+
 struct TrainingRun {
-  std::vector<Measurement> measurements;
-  Status status = Status::converged;  // or non_finite, failed (interrupted)
+  std::vector<Measurement> measurements;  // the finite ones
+  Status status = Status::converged;      // or non_finite, failed (interrupted)
   std::string reason;
 };
 

@@ -8,17 +8,8 @@
 namespace qksolve::flow {
 
 std::string status_name(Status status) {
-  switch (status) {
-    case Status::converged:
-      return "converged";
-    case Status::step_limit:
-      return "step_limit";
-    case Status::non_finite:
-      return "non_finite";
-    case Status::failed:
-      return "failed";
-  }
-  return "failed";
+  constexpr const char* names[] = {"converged", "step_limit", "iteration_limit", "non_finite", "failed"};
+  return names[static_cast<std::size_t>(status)];
 }
 
 double Target::change(const Model& model, const State& state, const State& direction) const {

@@ -10,7 +10,8 @@
 
 namespace qksolve::flow {
 
-enum class Status { converged, step_limit, non_finite, failed };
+// In the order of the names in status_name.
+enum class Status { converged, step_limit, iteration_limit, non_finite, failed };
 std::string status_name(Status status);
 
 struct Request {

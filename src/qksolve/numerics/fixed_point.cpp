@@ -65,6 +65,12 @@ class Solver {
       if (!moved && !plain && current_.norm < options_.start_anderson) moved = anderson_step();
       if (!moved && budget_left()) moved = damped_step();
       if (!moved) break;
+      if (options_.abandon && options_.abandon(current_.x)) {
+        result_.x = current_.x;
+        result_.residual = current_.norm;
+        result_.status = FixedPointStatus::abandoned;
+        return result_;
+      }
     }
     const Evaluated& last = plain ? current_ : best_;
     result_.x = last.x;

@@ -29,9 +29,11 @@ struct FixedPointOptions {
   double start_anderson = 0.3;  // residual below which Anderson mixing takes over from damped steps
   double start_newton = 0.1;    // residual below which Newton is tried
   int anderson_depth = 5;       // number of earlier points kept
+  // Given an accepted point, says that no fixed point that is wanted lies ahead; the run then ends there.
+  std::function<bool(const Eigen::VectorXd& x)> abandon;
 };
 
-enum class FixedPointStatus { converged, iteration_limit, non_finite };
+enum class FixedPointStatus { converged, iteration_limit, non_finite, abandoned };
 
 struct FixedPointStep {
   int evaluations;
@@ -49,7 +51,7 @@ struct FixedPointResult {
 
 // `observe`, if given, is called at every accepted point. A point at which the map cannot be evaluated is
 // approached by halving the step towards the last good point; if the start itself cannot be evaluated the
-// status is non_finite.
+// status is non_finite. An abandoned run returns the point at which it was abandoned.
 FixedPointResult solve_fixed_point(const Map& map, const Scale& scale, const Eigen::VectorXd& start,
                                    const FixedPointOptions& options,
                                    const std::function<void(const FixedPointStep&)>& observe = {});

@@ -1,6 +1,7 @@
 #include "qksolve/numerics/statistics.hpp"
 
 #include <Eigen/QR>
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -20,7 +21,7 @@ MeanEstimate mean_estimate(const VectorXd& values) {
 
 std::optional<MeanEstimate> controlled_mean(const VectorXd& values, const MatrixXd& controls) {
   const Index count = values.size(), variables = controls.cols();
-  if (count < variables + 3) return std::nullopt;
+  if (count < 2 * variables + 4) return std::nullopt;
   VectorXd adjusted(count);
   for (Index left_out = 0; left_out < count; ++left_out) {
     MatrixXd design(count - 1, variables + 1);
@@ -33,7 +34,16 @@ std::optional<MeanEstimate> controlled_mean(const VectorXd& values, const Matrix
     const VectorXd coefficients = design.colPivHouseholderQr().solve(others);
     adjusted[left_out] = values[left_out] - controls.row(left_out).dot(coefficients.tail(variables));
   }
-  return mean_estimate(adjusted);
+  MeanEstimate estimate = mean_estimate(adjusted);
+  // The noise of the coefficients shifts all adjusted values together, times the mean of the controls: as in
+  // least squares, where the variance of the intercept is that of the noise times the first entry of
+  // (X'X)^{-1}.
+  MatrixXd design(count, variables + 1);
+  design << VectorXd::Ones(count), controls;
+  const VectorXd first = VectorXd::Unit(variables + 1, 0);
+  const double inverse = (design.transpose() * design).colPivHouseholderQr().solve(first)[0];
+  *estimate.error *= std::sqrt(std::max(1.0, static_cast<double>(count) * inverse));
+  return estimate;
 }
 
 LineFit fit_line(const VectorXd& x, const VectorXd& y, const VectorXd& error) {

@@ -16,7 +16,8 @@ MeanEstimate mean_estimate(const Eigen::VectorXd& values);
 
 // The mean with the fluctuations explained by controls removed. Row i of `controls` belongs to value i and
 // has mean zero in law. The coefficients are fitted by least squares, for each value from all the others,
-// which leaves the estimate without bias. Nothing with fewer than controls + 3 values.
+// which leaves the estimate without bias; the error includes the noise of the coefficients. Nothing with
+// fewer than 2 controls + 4 values, where little would be gained.
 std::optional<MeanEstimate> controlled_mean(const Eigen::VectorXd& values, const Eigen::MatrixXd& controls);
 
 // Weighted least squares of a line y = intercept + slope x, with independent errors > 0 of y. Needs two

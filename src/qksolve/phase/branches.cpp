@@ -4,11 +4,18 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 namespace qksolve::phase {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
+
+Branch branch_named(const std::string& name) {
+  for (const Branch& branch : {kSemantic, kPositional, kUninformed, kMixed})
+    if (branch.name == name) return branch;
+  throw std::invalid_argument("no branch is called '" + name + "'");
+}
 
 std::string status_name(Status status) {
   switch (status) {
@@ -84,18 +91,21 @@ class Coordinates {
 };
 
 struct Start {
-  double q, theta, m, v_lambda;  // v_lambda = lambda V
+  double q, theta, m, v;  // v: in units of the estimate of V
 };
 
 // Informed starts of a branch, tried in turn. They lie well inside the basins at the paper's parameters.
-std::vector<Overlaps> default_starts(const Model& model, const Branch& branch) {
+std::vector<Overlaps> default_starts(const Model& model, double alpha, const Branch& branch) {
+  // V = 1/(lambda + Vhat), where Vhat is alpha sigma^4 times the mean curvature of the loss, about a tenth.
+  const double variance = model.sigma.cwiseAbs2().mean();
+  const double V = 1.0 / (model.lambda + 0.1 * alpha * variance * variance);
   std::vector<Overlaps> starts;
   for (const Start& s :
-       {Start{0.45, 0.6, 0.25, 0.5}, Start{1.0, 0.95, 0.5, 0.1}, Start{0.2, 0.4, 0.15, 0.02}}) {
+       {Start{0.45, 0.6, 0.25, 1.0}, Start{1.0, 0.95, 0.5, 0.2}, Start{0.2, 0.4, 0.15, 0.04}}) {
     Overlaps o;
     const double q = branch.m && !branch.theta ? 0.2 + 0.25 * (s.q - 0.2) : s.q;
     o.q = q * MatrixXd::Identity(model.rank, model.rank);
-    o.V = s.v_lambda / model.lambda * MatrixXd::Identity(model.rank, model.rank);
+    o.V = s.v * V * MatrixXd::Identity(model.rank, model.rank);
     o.theta = MatrixXd::Zero(model.rank, model.teacher_rank);
     o.m = MatrixXd::Zero(model.rank, model.directions());
     if (branch.theta) o.theta.diagonal().setConstant(s.theta);
@@ -149,6 +159,14 @@ class BranchRun {
     return fx.allFinite();
   }
 
+  // Whether the student is as good as Q = 0, which is the minimum where the penalty outweighs what the data
+  // can teach: its attention is uniform to all digits. Of few samples a student learns little, hence alpha.
+  bool collapsed(const Overlaps& o) const {
+    const double sigma = solver_.model_.sigma.maxCoeff();
+    const double preactivation = sigma * sigma * o.q.trace() + o.m.squaredNorm();
+    return preactivation < 1e-12 * std::min(1.0, solution_.alpha);
+  }
+
   // A minimiser has a lower risk than Q = 0, which bounds its norm; the factor leaves room for other fixed
   // points.
   double largest_norm() const {
@@ -178,6 +196,13 @@ class BranchRun {
     options.damping = damping;
     options.tolerance = residual_tolerance();
     options.max_evaluations = options_.max_iterations;
+    // An overlap that has vanished does not come back: informed starts lose it only where it decays. Plain
+    // damped steps are left to themselves: where they are unstable they pass by zero.
+    if (options_.method == numerics::FixedPointMethod::accelerated)
+      options.abandon = [this](const VectorXd& x) {
+        const Overlaps o = coordinates_.unpack(x);
+        return identify(o) != solution_.branch || collapsed(o);
+      };
     auto observe = [this, level](const numerics::FixedPointStep& step) {
       if (options_.trace)
         solution_.trace.push_back({level, step.evaluations, step.residual, coordinates_.unpack(step.x)});
@@ -206,8 +231,11 @@ class BranchRun {
         const numerics::FixedPointResult result =
             solve_at(level, -1, coordinates_.pack(starts[k]), options_.damping);
         if (interrupted()) return fail(Status::iteration_limit, "interrupted");
-        if (result.status == numerics::FixedPointStatus::converged) {
-          const Branch found = identify(coordinates_.unpack(result.x));
+        const Overlaps reached = coordinates_.unpack(result.x);
+        const Branch found = identify(reached);
+        if (result.status == numerics::FixedPointStatus::abandoned) {
+          other_branch = collapsed(reached) ? "zero" : found.name;
+        } else if (result.status == numerics::FixedPointStatus::converged) {
           if (found == solution_.branch) {
             keep(result, level);
             return true;
@@ -221,12 +249,13 @@ class BranchRun {
             fail(Status::iteration_limit,
                  "the residual is above the tolerance after the allowed map evaluations");
         }
-        if (options_.method == numerics::FixedPointMethod::damped) break;
+        if (options_.method == numerics::FixedPointMethod::damped || !options_.thorough) break;
       }
+      if (!options_.thorough) break;
     }
     if (other_branch.empty()) return report_unrefined();
     solution_.branch_found = other_branch;
-    return fail(Status::branch_changed, "the iteration ended on another branch");
+    return fail(Status::branch_changed, "the iteration leaves for another branch");
   }
 
   void keep(const numerics::FixedPointResult& result, int level) {
@@ -462,23 +491,7 @@ BranchSolver::BranchSolver(Model model, Quadrature quadrature, SolveOptions opti
 BranchSolution BranchSolver::solve(double alpha, const Branch& branch,
                                    const std::optional<Overlaps>& start) const {
   BranchRun run(*this, alpha, branch);
-  return run.run(start ? std::vector<Overlaps>{*start} : default_starts(model_, branch));
-}
-
-std::optional<std::size_t> global_minimum(const std::vector<BranchSolution>& solutions) {
-  std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < solutions.size(); ++i) {
-    const BranchSolution& s = solutions[i];
-    if (s.status != Status::converged) continue;
-    if (!best || s.estimate.train_loss < solutions[*best].estimate.train_loss) best = i;
-  }
-  if (!best) return std::nullopt;
-  for (std::size_t i = 0; i < solutions.size(); ++i) {
-    const Estimate &a = solutions[i].estimate, &b = solutions[*best].estimate;
-    if (i == *best || solutions[i].status != Status::converged) continue;
-    if (a.train_loss - b.train_loss <= a.train_loss_error + b.train_loss_error) return std::nullopt;
-  }
-  return best;
+  return run.run(start ? std::vector<Overlaps>{*start} : default_starts(model_, alpha, branch));
 }
 
 }  // namespace qksolve::phase

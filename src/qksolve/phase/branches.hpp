@@ -23,6 +23,8 @@ inline const Branch kSemantic{"semantic", true, false};
 inline const Branch kPositional{"positional", false, true};
 inline const Branch kUninformed{"uninformed", false, false};
 inline const Branch kMixed{"mixed", true, true};
+// Throws std::invalid_argument for a name that is none of these.
+Branch branch_named(const std::string& name);
 
 enum class Status { converged, iteration_limit, branch_changed, non_finite, failed };
 std::string status_name(Status status);
@@ -34,6 +36,7 @@ struct SolveOptions {
   int max_iterations = 1000;  // map evaluations at the coarsest level, and at each finer one
   Response response = Response::total;
   std::optional<int> level;  // stay on this level of the quadrature and estimate no errors
+  bool thorough = true;      // try all starts, and a finer rule, before a branch is called absent
   bool stability = true;
   bool trace = false;
 };
@@ -58,7 +61,7 @@ struct BranchSolution {
   double alpha = 0;
   Status status = Status::failed;
   std::string reason;        // why not converged
-  std::string branch_found;  // for branch_changed
+  std::string branch_found;  // for branch_changed; "zero" where the iteration goes to Q = 0
   Estimate estimate;         // errors are meaningful where `has_errors`
   bool has_errors = false;
   double residual = 0;  // largest relative |F(x) - x| of the undamped map at the reported point
@@ -86,6 +89,7 @@ class BranchSolver {
   const Quadrature& quadrature() const { return quadrature_; }
   const SolveOptions& options() const { return options_; }
   void set_tolerance(double tolerance) { options_.tolerance = tolerance; }
+  void set_thorough(bool thorough) { options_.thorough = thorough; }
   void set_interrupt(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
 
  private:
@@ -95,9 +99,5 @@ class BranchSolver {
   SolveOptions options_;
   std::function<bool()> interrupted_;
 };
-
-// Index of the solution with the lowest training loss among those that converged; nothing when no one
-// converged or when a competitor lies within the sum of the two errors.
-std::optional<std::size_t> global_minimum(const std::vector<BranchSolution>& solutions);
 
 }  // namespace qksolve::phase

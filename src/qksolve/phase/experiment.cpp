@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "qksolve/phase/message_passing.hpp"
-
 namespace qksolve::phase {
 
 using Eigen::MatrixXd;
@@ -12,7 +10,7 @@ using Eigen::VectorXd;
 
 namespace {
 
-constexpr double kTestTolerance = 1e-6;
+constexpr double kTestTolerance = 1e-6, kRandomEntry = 0.1;
 
 template <class Store>
 MatrixXd start_point(const FiniteSize<Store>& instance, Init init) {
@@ -21,7 +19,7 @@ MatrixXd start_point(const FiniteSize<Store>& instance, Init init) {
   for (int k = 0; k < Q.cols(); ++k)
     numerics::fill_normals(random_stream(instance.draw(), RandomPurpose::start),
                            static_cast<std::uint64_t>(k), Q.col(k).data(), static_cast<std::size_t>(d));
-  Q *= 0.1;
+  Q *= kRandomEntry;
   if (init == Init::random) return Q;
   const MatrixXd& informed = init == Init::semantic ? instance.teacher() : instance.directions();
   const auto columns = std::min(Q.cols(), informed.cols());
@@ -54,13 +52,10 @@ Run run_from(const FiniteSize<Store>& instance, Init init, const MatrixXd& linea
   };
 
   numerics::Minimum minimum;
+  MatrixXd variance;
   if (options.optimizer == Optimizer::message_passing) {
-    MessagePassingOptions message;
-    message.tolerance = options.gradient_tolerance * root_d;
-    message.iterations = options.steps;
-    message.damping = options.damping;
-    message.response = options.response;
-    minimum = message_passing(instance, start, message, [&](const MessagePassingStep& step) {
+    const MessagePassingOptions message = message_passing_options(options, instance.draw().dimension);
+    const MessagePassingResult result = message_passing(instance, start, message, [&](const auto& step) {
       if (wanted(step.iteration)) {
         Overlaps overlaps = overlaps_of(step.Q);
         overlaps.V = MatrixXd::Constant(1, 1, step.variance);
@@ -68,6 +63,9 @@ Run run_from(const FiniteSize<Store>& instance, Init init, const MatrixXd& linea
       }
       return !stop || !stop();
     });
+    minimum = result.minimum;
+    variance = MatrixXd::Constant(1, 1, result.variance);
+    run.switching = result.switching;
   } else {
     auto as_matrix = [&](const VectorXd& x) {
       return Eigen::Map<const MatrixXd>(x.data(), start.rows(), start.cols());
@@ -98,13 +96,18 @@ Run run_from(const FiniteSize<Store>& instance, Init init, const MatrixXd& linea
   run.iterations = minimum.iterations;
   run.train_loss = minimum.value / d;
   run.gradient_norm = minimum.gradient_norm / root_d;
+  run.positional_part = positional_part(instance, Q) / d;
   run.overlaps = overlaps_of(Q);
+  run.overlaps.V = variance;
+  const double teacher_norm = instance.teacher().squaredNorm() / d;
+  if (options.minimum_response) run.minimum_response = measure_response(instance, Q);
   run.test = measure_test_errors(model, instance.draw(), Q, instance.teacher(), instance.directions(), linear,
                                  options.test_samples);
   double error = 0;
-  run.conditional_test_error = conditional_test_error(
-      model, run.overlaps, instance.teacher().squaredNorm() / d, kTestTolerance, error);
+  run.conditional_test_error =
+      conditional_test_error(model, run.overlaps, teacher_norm, kTestTolerance, error);
   if (model.rank == 1 && model.teacher_rank == 1 && model.directions() == 1) {
+    run.branch_found = branch_of(run.overlaps, teacher_norm, instance.draw().dimension);
     const double sign = sign_of_run(run.overlaps, init, model.sigma[0] * model.sigma[0]);
     run.overlaps.theta *= sign;
     run.overlaps.m *= sign;
@@ -130,6 +133,33 @@ InstanceResult run_stored(const Model& model, const Draw& draw, const std::vecto
 
 std::string init_name(Init init) {
   return init == Init::semantic ? "semantic" : init == Init::positional ? "positional" : "random";
+}
+
+std::optional<Init> branch_of(const Overlaps& overlaps, double teacher_norm, std::int64_t dimension) {
+  const double length = std::sqrt(overlaps.q(0, 0));
+  const double along_teacher = std::abs(overlaps.theta(0, 0)) / std::sqrt(teacher_norm);
+  const double along_direction = std::abs(overlaps.m(0, 0));
+  if (!(std::abs(along_teacher - along_direction) > 4.0 / std::sqrt(static_cast<double>(dimension)) * length))
+    return std::nullopt;
+  return along_teacher > along_direction ? Init::semantic : Init::positional;
+}
+
+Overlaps start_overlaps(Init init, std::int64_t dimension) {
+  auto matrix = [](double value) { return MatrixXd::Constant(1, 1, value); };
+  const double one = 1.0 / static_cast<double>(dimension);
+  const MatrixXd V = matrix(MessagePassingOptions{}.variance);
+  return init == Init::semantic     ? Overlaps{matrix(1), matrix(1), matrix(0), V}
+         : init == Init::positional ? Overlaps{matrix(one), matrix(0), matrix(std::sqrt(one)), V}
+                                    : Overlaps{matrix(kRandomEntry * kRandomEntry), matrix(0), matrix(0), V};
+}
+
+MessagePassingOptions message_passing_options(const ExperimentOptions& options, std::int64_t dimension) {
+  MessagePassingOptions message;
+  message.tolerance = options.gradient_tolerance * std::sqrt(static_cast<double>(dimension));
+  message.iterations = options.steps;
+  message.damping = options.damping;
+  message.response = options.response;
+  return message;
 }
 
 InstanceResult run_instance(const Model& model, const Draw& draw, const std::vector<Init>& inits,

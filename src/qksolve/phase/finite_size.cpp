@@ -287,18 +287,19 @@ template <class Store>
 MatrixXd FiniteSize<Store>::sweep(const MatrixXd& Q, const Respond& respond) const {
   const double root_d = std::sqrt(static_cast<double>(draw_.dimension));
   const MatrixXd q = pad_rows(Q, stride_) / root_d;
-  MatrixXd result = MatrixXd::Zero(stride_, model_.rank);
+  const int columns = static_cast<int>(Q.cols());
+  MatrixXd result = MatrixXd::Zero(stride_, columns);
   for (std::int64_t first = 0; first < draw_.samples; first += kSweepBlock) {
     const int count = static_cast<int>(std::min<std::int64_t>(kSweepBlock, draw_.samples - first));
-    MatrixXd h(model_.tokens * model_.rank, count);
+    MatrixXd h(model_.tokens * columns, count);
     for (int i = 0; i < count; ++i)
       for (int l = 0; l < model_.tokens; ++l)
-        for (int k = 0; k < model_.rank; ++k)
+        for (int k = 0; k < columns; ++k)
           h(l + model_.tokens * k, i) = dot(row(first + i, l), q.col(k).data(), stride_);
     respond(first, count, h);
     for (int i = 0; i < count; ++i)
       for (int l = 0; l < model_.tokens; ++l)
-        for (int k = 0; k < model_.rank; ++k)
+        for (int k = 0; k < columns; ++k)
           add_multiple(row(first + i, l), h(l + model_.tokens * k, i), result.col(k).data(), stride_);
   }
   return result.topRows(draw_.dimension) / root_d;

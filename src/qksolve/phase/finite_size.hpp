@@ -30,7 +30,7 @@ struct Draw {
   std::int64_t samples = 2000;    // n >= 1
 };
 
-enum class RandomPurpose : std::uint64_t { data, teacher, start, test };
+enum class RandomPurpose : std::uint64_t { data, teacher, start, test, probe };
 numerics::RandomStream random_stream(const Draw& draw, RandomPurpose purpose);
 
 // round(alpha d).
@@ -64,8 +64,8 @@ class FiniteSize {
   double risk(const Eigen::MatrixXd& Q, Eigen::MatrixXd* gradient) const;
 
   // For each block of up to 8 samples: `respond(first, count, h)` gets h(l + L k, i) = x_l Q_k / sqrt(d) of
-  // sample first + i and overwrites it by coefficients c. Returns sum_samples sum_l x_l c_l' / sqrt(d), d x
-  // r.
+  // sample first + i and overwrites it by coefficients c. Returns sum_samples sum_l x_l c_l' / sqrt(d), of
+  // the size of Q, which may have any number of columns k.
   using Respond = std::function<void(std::int64_t first, int count, Eigen::MatrixXd& h)>;
   Eigen::MatrixXd sweep(const Eigen::MatrixXd& Q, const Respond& respond) const;
 
@@ -74,6 +74,9 @@ class FiniteSize {
   const Eigen::MatrixXd& teacher() const { return teacher_; }        // Q*, d x r*
   const Eigen::MatrixXd& directions() const { return directions_; }  // e_a, d x directions
 
+  Eigen::VectorXd token(std::int64_t sample, int l) const {  // x_l of a sample, d
+    return Eigen::Map<const Eigen::VectorX<Store>>(row(sample, l), draw_.dimension).template cast<double>();
+  }
   const Store* stored() const { return data_.get(); }  // samples x L rows, padded to whole packs
 
   // Of one sample: G, C, T (L x L each) and the teacher's preactivations h* (L x r*).

@@ -94,6 +94,20 @@ std::optional<double> conditional_test_error(const Model& model, const Overlaps&
 }
 
 template <class Store>
+double positional_part(const FiniteSize<Store>& instance, const MatrixXd& Q) {
+  const Model& model = instance.model();
+  const double d = static_cast<double>(instance.draw().dimension);
+  const MatrixXd& B = model.positional_matrix;
+  const MatrixXd shift = B * (instance.directions().transpose() * Q / std::sqrt(d));
+  double total = 0;
+  instance.sweep(Q, [&](std::int64_t, int count, MatrixXd& h) {
+    for (int i = 0; i < count; ++i)
+      total += (softmax_attention(h.col(i).reshaped(model.tokens, Q.cols()) + shift) * B).squaredNorm();
+  });
+  return total / (2.0 * d);
+}
+
+template <class Store>
 VectorXd control_variates(const FiniteSize<Store>& instance) {
   const Model& model = instance.model();
   if (!is_two_token(model)) return {};
@@ -131,6 +145,8 @@ VectorXd control_variates(const FiniteSize<Store>& instance) {
 
 template MatrixXd fit_linear_baseline(const FiniteSize<double>&);
 template MatrixXd fit_linear_baseline(const FiniteSize<float>&);
+template double positional_part(const FiniteSize<double>&, const MatrixXd&);
+template double positional_part(const FiniteSize<float>&, const MatrixXd&);
 template VectorXd control_variates(const FiniteSize<double>&);
 template VectorXd control_variates(const FiniteSize<float>&);
 

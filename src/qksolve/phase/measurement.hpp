@@ -39,6 +39,11 @@ TestErrors measure_test_errors(const Model& model, const Draw& draw, const Eigen
 std::optional<double> conditional_test_error(const Model& model, const Overlaps& overlaps,
                                              double teacher_norm, double tolerance, double& error);
 
+// sum_samples |S p|^2/(2 d) at Q, the part of E that the positional encodings add by themselves: E/d of the
+// limit does not have it.
+template <class Store>
+double positional_part(const FiniteSize<Store>& instance, const Eigen::MatrixXd& Q);
+
 // Control variates of an instance: functions of the data and the teacher alone whose mean over draws is zero,
 // exactly at any d, and that move with the training loss. With g = |x_1 - x_2|^2/(2 d), a, b = T_11 - 1/2,
 // T_22 - 1/2 and u_l = x_l.e they are the sums over samples, divided by d, of g (a + b) and g (a^2 + b^2),
@@ -49,6 +54,8 @@ Eigen::VectorXd control_variates(const FiniteSize<Store>& instance);
 
 extern template Eigen::MatrixXd fit_linear_baseline(const FiniteSize<double>&);
 extern template Eigen::MatrixXd fit_linear_baseline(const FiniteSize<float>&);
+extern template double positional_part(const FiniteSize<double>&, const Eigen::MatrixXd&);
+extern template double positional_part(const FiniteSize<float>&, const Eigen::MatrixXd&);
 extern template Eigen::VectorXd control_variates(const FiniteSize<double>&);
 extern template Eigen::VectorXd control_variates(const FiniteSize<float>&);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 #include <stdexcept>
+#include <vector>
 
 #include "qksolve/phase/two_token_proximal.hpp"
 #include "qksolve/phase/two_token_teacher.hpp"
@@ -18,13 +19,25 @@ using numerics::Pack;
 namespace {
 
 constexpr double kRootHalf = 1.0 / std::numbers::sqrt2;
+constexpr int kRecent = 100;
 
 }  // namespace
 
+Pack proximal_slope(const ProximalPoint& point, double tau) {
+  const Pack jww = 1.0 + tau * point.loss.dww, jyy = 1.0 + tau * point.loss.dyy, jwy = tau * point.loss.dwy;
+  return (jww + jyy) / (jww * jyy - jwy * jwy) - 2.0;
+}
+
+bool by_parts(Response response, double q, double free_variance) {
+  return response == Response::total && free_variance >= 1e-3 * q;
+}
+
+double precision_from_slope(double lambda, double v) { return std::max(lambda + v, 0.5 * lambda); }
+
 template <class Store>
-numerics::Minimum message_passing(const FiniteSize<Store>& instance, const MatrixXd& start,
-                                  const MessagePassingOptions& options,
-                                  const std::function<bool(const MessagePassingStep&)>& observe) {
+MessagePassingResult message_passing(const FiniteSize<Store>& instance, const MatrixXd& start,
+                                     const MessagePassingOptions& options,
+                                     const std::function<bool(const MessagePassingStep&)>& observe) {
   const Model& model = instance.model();
   if (!is_two_token(model))
     throw std::invalid_argument("message passing needs two tokens of equal sigma at rank one");
@@ -37,9 +50,14 @@ numerics::Minimum message_passing(const FiniteSize<Store>& instance, const Matri
   MatrixXd Q = start, gradient;
   MatrixXd memory = MatrixXd::Zero(2, instance.draw().samples), force = memory;
   double V = options.variance;
+  std::vector<char> well(static_cast<std::size_t>(instance.draw().samples));
+  std::vector<int> switched(well.size(), -1);  // iteration of the last change of wells
   auto finish = [&](int iterations, MinimizerStatus status) {
     const double value = instance.risk(Q, &gradient);
-    return numerics::Minimum{Q.col(0), value, gradient.norm(), iterations, status};
+    const std::int64_t switching = std::count_if(switched.begin(), switched.end(), [&](int iteration) {
+      return iteration > 0 && iteration >= iterations - kRecent;
+    });
+    return MessagePassingResult{{Q.col(0), value, gradient.norm(), iterations, status}, V, switching};
   };
   for (int iteration = 0;; ++iteration) {
     const bool go_on = !observe || observe({iteration, Q, V});
@@ -49,8 +67,7 @@ numerics::Minimum message_passing(const FiniteSize<Store>& instance, const Matri
     const double rho = teacher.squaredNorm() / d, theta = Q.col(0).dot(teacher.col(0)) / d;
     const double noise_variance =
         q - theta * theta / rho;  // of the part of the field that is independent of h*
-    // By parts there is nothing to divide by when the field is a function of h*, as at the start Q = Q*.
-    const bool classical_slope = options.response == Response::classical || noise_variance < 1e-3 * q;
+    const bool classical_slope = !by_parts(options.response, q, noise_variance);
     double slope = 0, positional_force = 0;
     MatrixXd gamma = instance.sweep(Q, [&](std::int64_t first, int count, MatrixXd& h) {
       TwoTokenLabel label{numerics::broadcast(0.5), numerics::broadcast(0.5)};
@@ -68,10 +85,13 @@ numerics::Minimum message_passing(const FiniteSize<Store>& instance, const Matri
       const double tau = variance * variance * V;
       const ProximalPoint point = two_token_proximal(label, tau, x, s);
       const Pack fw = (point.w - x) / (variance * V), fy = (point.y - s) / (variance * V);
-      const Pack jww = 1.0 + tau * point.loss.dww, jyy = 1.0 + tau * point.loss.dyy,
-                 jwy = tau * point.loss.dwy;
-      const Pack classical = ((jww + jyy) / (jww * jyy - jwy * jwy) - 2.0) / (variance * V);
+      const Pack classical = proximal_slope(point, tau) / (variance * V);
       for (int i = 0; i < count; ++i) {
+        // The ridge w = 0 separates the two wells.
+        const auto sample = static_cast<std::size_t>(first + i);
+        const char side = point.w[i] > 0 ? 1 : 0;
+        if (side != well[sample]) switched[sample] = iteration;
+        well[sample] = side;
         const double f[2] = {kRootHalf * (fy[i] + fw[i]), kRootHalf * (fy[i] - fw[i])};
         if (classical_slope) {
           slope += classical[i];
@@ -85,7 +105,7 @@ numerics::Minimum message_passing(const FiniteSize<Store>& instance, const Matri
         for (int l = 0; l < 2; ++l) h(l, i) = force(l, first + i) = f[l];
       }
     });
-    const double v = -variance * slope / d, precision = std::max(model.lambda + v, 0.5 * model.lambda),
+    const double v = -variance * slope / d, precision = precision_from_slope(model.lambda, v),
                  next_V = 1.0 / precision;
     gamma += positional_force / std::sqrt(d) * e.col(0) + (precision - model.lambda) * Q;
     const MatrixXd next_Q = options.damping * Q + weight * next_V * gamma;
@@ -99,11 +119,11 @@ numerics::Minimum message_passing(const FiniteSize<Store>& instance, const Matri
   }
 }
 
-template numerics::Minimum message_passing(const FiniteSize<double>&, const MatrixXd&,
-                                           const MessagePassingOptions&,
-                                           const std::function<bool(const MessagePassingStep&)>&);
-template numerics::Minimum message_passing(const FiniteSize<float>&, const MatrixXd&,
-                                           const MessagePassingOptions&,
-                                           const std::function<bool(const MessagePassingStep&)>&);
+template MessagePassingResult message_passing(const FiniteSize<double>&, const MatrixXd&,
+                                              const MessagePassingOptions&,
+                                              const std::function<bool(const MessagePassingStep&)>&);
+template MessagePassingResult message_passing(const FiniteSize<float>&, const MatrixXd&,
+                                              const MessagePassingOptions&,
+                                              const std::function<bool(const MessagePassingStep&)>&);
 
 }  // namespace qksolve::phase

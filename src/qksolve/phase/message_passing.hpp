@@ -6,6 +6,7 @@
 #include "qksolve/numerics/minimizers.hpp"
 #include "qksolve/phase/finite_size.hpp"
 #include "qksolve/phase/state_evolution.hpp"
+#include "qksolve/phase/two_token_proximal.hpp"
 
 namespace qksolve::phase {
 
@@ -17,7 +18,13 @@ struct MessagePassingOptions {
   // How the average slope of the forces is estimated: `total` by parts, which counts the jumps of the
   // proximal map, `classical` by its derivative. Both have the same fixed points; `total` follows the
   // replica-symmetric theory.
-  Response response = Response::classical;
+  Response response = Response::total;
+};
+
+struct MessagePassingResult {
+  numerics::Minimum minimum;
+  double variance;         // V of the last step
+  std::int64_t switching;  // samples whose proximal point changed wells within the last 100 steps
 };
 
 struct MessagePassingStep {
@@ -34,17 +41,32 @@ struct MessagePassingStep {
 // of the limit, with G = sigma^2 d I and without |S p|^2: a fixed point is a stationary point of the risk
 // with these replaced, and of the risk itself only up to fluctuations that vanish with d. `value` and
 // `gradient_norm` of the result are those of the risk at its x = Q. The status is non_finite when a value
-// overflows; Q is then the last good one. Needs is_two_token(model), else std::invalid_argument.
+// overflows; Q is then the last good one.
+//
+// Where the proximal map jumps the iteration need not settle, at whatever damping: V is an average, and a
+// sample whose own response is below V has no consistent state while its field is within the gap that its
+// jump opens; it switches between its two wells for ever, and the overlaps circle in a narrow band. This is
+// the breakdown of replica symmetry seen from inside, and common on the positional branch. `switching` counts
+// such samples. Needs is_two_token(model), else std::invalid_argument.
 template <class Store>
-numerics::Minimum message_passing(const FiniteSize<Store>& instance, const Eigen::MatrixXd& start,
-                                  const MessagePassingOptions& options,
-                                  const std::function<bool(const MessagePassingStep&)>& observe = {});
+MessagePassingResult message_passing(const FiniteSize<Store>& instance, const Eigen::MatrixXd& start,
+                                     const MessagePassingOptions& options,
+                                     const std::function<bool(const MessagePassingStep&)>& observe = {});
 
-extern template numerics::Minimum message_passing(const FiniteSize<double>&, const Eigen::MatrixXd&,
-                                                  const MessagePassingOptions&,
-                                                  const std::function<bool(const MessagePassingStep&)>&);
-extern template numerics::Minimum message_passing(const FiniteSize<float>&, const Eigen::MatrixXd&,
-                                                  const MessagePassingOptions&,
-                                                  const std::function<bool(const MessagePassingStep&)>&);
+// Parts of a step, which its prediction in the limit shares.
+// sum_l df_l/dw_l times sigma^2 V, the proximal map's jumps left out.
+numerics::Pack proximal_slope(const ProximalPoint& point, double tau);
+// Whether the slope is estimated by parts. There is nothing to divide by when the field is a function of h*,
+// as at the start Q = Q*; `free_variance` is its variance given h*, q its total one.
+bool by_parts(Response response, double q, double free_variance);
+// lambda + v, kept positive.
+double precision_from_slope(double lambda, double v);
+
+extern template MessagePassingResult message_passing(const FiniteSize<double>&, const Eigen::MatrixXd&,
+                                                     const MessagePassingOptions&,
+                                                     const std::function<bool(const MessagePassingStep&)>&);
+extern template MessagePassingResult message_passing(const FiniteSize<float>&, const Eigen::MatrixXd&,
+                                                     const MessagePassingOptions&,
+                                                     const std::function<bool(const MessagePassingStep&)>&);
 
 }  // namespace qksolve::phase

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "qksolve/phase/continuation.hpp"
+
 namespace qksolve::phase {
 namespace {
 
@@ -46,20 +48,10 @@ class Search {
     return o;
   }
 
-  // The scan of one branch: solutions on the grid, each started from its neighbour so that the branch is
-  // followed as far as it exists, downwards in alpha and then upwards where that lost it.
+  // The scan of one branch: solutions on the grid.
   const std::vector<BranchSolution>& scan(const Branch& branch) {
     std::vector<BranchSolution>& solutions = scans_[branch.name];
-    if (!solutions.empty()) return solutions;
-    solutions.resize(alphas_.size());
-    for (std::size_t i = alphas_.size(); i-- > 0;) {
-      if (i + 1 < alphas_.size() && exists(solutions[i + 1]))
-        solutions[i] = coarse_.solve(alphas_[i], branch, solutions[i + 1].estimate.overlaps);
-      if (!exists(solutions[i])) solutions[i] = coarse_.solve(alphas_[i], branch);
-    }
-    for (std::size_t i = 1; i < alphas_.size(); ++i)
-      if (!exists(solutions[i]) && exists(solutions[i - 1]))
-        solutions[i] = coarse_.solve(alphas_[i], branch, solutions[i - 1].estimate.overlaps);
+    if (solutions.empty()) solutions = follow_branch(coarse_, branch, alphas_);
     return solutions;
   }
 

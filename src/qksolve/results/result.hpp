@@ -1,6 +1,7 @@
 // A result: what was asked, flat records of what was found, and where it comes from.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <optional>
 #include <stdexcept>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "qksolve/results/provenance.hpp"
+#include "qksolve/results/text_file.hpp"
 
 namespace qksolve::results {
 
@@ -18,42 +20,40 @@ struct Result {
   Json summary = Json::object();
   std::optional<std::vector<Json>> trace;
   Provenance provenance;
-
-  Json to_json() const;
 };
+
+// Emits records one by one, so that they need not all be in memory, and then sets what depends on them.
+using RecordSource = std::function<void(const std::function<void(const Json&)>& emit)>;
 
 // Sets record[key] = value; an unknown or non-finite value leaves the key out.
 void put(Json& record, const std::string& key, const std::optional<double>& value);
-
-// A file that could not be opened, read or written.
-class FileError : public std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 // A file that was read and does not hold what is needed.
 class ContentError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The JSON of a result file. Throws FileError if it cannot be read, ContentError if it is not valid JSON or
-// not an object with a `schema`.
+// What a file holds. Throws FileError if it cannot be read or does not end.
+std::string read_file(const std::string& path);
+
+// The JSON of a result file. Throws ContentError, with `path` as the file's name, if it is not valid JSON
+// without repeated keys or not an object with a `schema`.
+Json parse_result(const std::string& path, const std::string& text);
 Json read_result(const std::string& path);
 
-// The place a result goes to: a file, written under a temporary name beside it and renamed when complete, or
-// standard output. Opened before the computation, so that an unwritable place is known at once.
+// The places a result goes to: a file or standard output, and its records as CSV to another file if wanted.
+// Opened before the computation, so that an unwritable place is known at once.
 class Output {
  public:
-  // Empty path: `standard_output`. Throws FileError if the file cannot be created.
-  Output(std::string path, std::ostream& standard_output);
-  ~Output();  // an output that was not written leaves nothing behind
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
+  // Empty path: `standard_output`; empty csv_path: no CSV. Throws FileError if a file cannot be created.
+  Output(const std::string& path, std::ostream& standard_output, const std::string& csv_path = "");
 
-  // Writes once. Throws FileError.
-  void write(const Result& result);
+  // Writes once, the CSV first. Throws FileError. With `records`, these are written in place of
+  // result.records; the summary is read after they were emitted; they may be emitted twice.
+  void write(const Result& result, const RecordSource& records = {});
 
  private:
-  std::string path_, temporary_;
+  std::optional<TextFile> file_, csv_;
   std::ostream& standard_output_;
 };
 

@@ -1,0 +1,23 @@
+// The files that --config reads.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace qksolve::app {
+
+struct Setting {
+  std::string key;
+  std::vector<std::string> values;  // each as it would stand on the command line; several for a list
+};
+
+struct Config {
+  std::vector<Setting> settings;
+  bool is_result = false;  // the parameters of a result, else TOML
+};
+
+// `schema`: of the results that are accepted. Throws results::FileError if the file cannot be read,
+// UsageError or results::ContentError if it is neither TOML without sections nor such a result.
+Config read_config(const std::string& path, const std::string& schema);
+
+}  // namespace qksolve::app

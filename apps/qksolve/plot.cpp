@@ -1,0 +1,68 @@
+// qksolve plot: the figure that belongs to a result.
+#include "qksolve/results/plots/plot.hpp"
+
+#include <filesystem>
+#include <ostream>
+
+#include "command.hpp"
+#include "qksolve/results/plots/gnuplot.hpp"
+#include "usage.hpp"
+
+namespace qksolve::app {
+
+namespace {
+
+struct Arguments {
+  std::vector<std::string> files;
+  std::string output;
+  bool data_only = false;
+
+  void declare(Options& options) {
+    options.positionals("files", files,
+                        "Results: the first selects the figure, the others are drawn into it");
+    options.presentation();
+    options.path("output", output, "Write the figure here; its name ends in .svg, .pdf or .png");
+    options.flag("data-only", data_only, "Write the gnuplot script (.gp) and its table (.dat) instead");
+  }
+
+  void finish(const Options&) const {
+    const std::string type = std::filesystem::path(output).extension();
+    if (type != ".svg" && type != ".pdf" && type != ".png")
+      throw UsageError("--output: '" + output +
+                       "' is not allowed, expected the name of a file that ends in .svg, .pdf or .png");
+    const std::filesystem::path figure = output;
+    for (const std::filesystem::path& written :
+         {figure, std::filesystem::path(figure).replace_extension(".gp"),
+          std::filesystem::path(figure).replace_extension(".dat")})
+      for (const std::string& file : files)
+        if (std::filesystem::weakly_canonical(file) == std::filesystem::weakly_canonical(written))
+          throw UsageError("--output: '" + output + "' is not allowed, it would replace the result '" + file +
+                           "'");
+  }
+};
+
+int run(const Arguments& arguments, const Options&, Context& context) {
+  std::vector<results::Input> inputs;
+  for (const std::string& file : arguments.files) inputs.push_back({file, results::read_result(file)});
+  const results::Figure figure = results::make_figure(inputs);
+  try {
+    if (arguments.data_only) {
+      results::write_script(figure, arguments.output);
+      return kDone;
+    }
+    const std::string warnings = results::draw(figure, arguments.output);
+    if (!warnings.empty()) context.err << "qksolve: gnuplot: " << warnings << "\n";
+  } catch (const results::GnuplotError& error) {
+    throw UsageError(error.what());
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_plot(CLI::App& program, Context& context) {
+  add_command<Arguments>(program, context, "plot", "The figure that belongs to a result, by gnuplot",
+                         "qksolve plot theory.json simulation.json -o overlaps.svg", run);
+}
+
+}  // namespace qksolve::app

@@ -1,0 +1,41 @@
+#include "sweep_output.hpp"
+
+#include <map>
+#include <ostream>
+
+namespace qksolve::app {
+
+using results::Json;
+
+namespace {
+
+void print_summary(std::ostream& err, const Json& summary) {
+  Table table({"omega", "alpha_c", "alpha_l"});
+  std::map<double, std::map<std::string, std::string>> rows;
+  for (const Json& line : summary["lines"])
+    rows[line["omega"]][line["which"]] =
+        line.contains("value") ? with_error(line["value"], line["value_error"]) : "-";
+  for (const auto& [omega, row] : rows)
+    table.add({short_number(omega), row.at("alpha_c"), row.at("alpha_l")});
+  if (!rows.empty()) table.print(err);
+  std::string counts;
+  for (const auto& [status, count] : summary["statuses"].items())
+    counts += (counts.empty() ? "" : ", ") + count.dump() + " " + status;
+  err << "records: " << (counts.empty() ? "none" : counts) << "\n";
+}
+
+}  // namespace
+
+int write_sweep(const results::Sweep& sweep, const results::Sweep::Fetch& fetch, results::Result& result,
+                results::Output& output, const RunArguments& run, Context& context) {
+  output.write(result, [&](const std::function<void(const Json&)>& emit) {
+    result.summary = sweep.assemble(fetch, emit);
+  });
+  if (!run.quiet) print_summary(context.err, result.summary);
+  bool all_converged = true;
+  for (const auto& [status, count] : result.summary["statuses"].items())
+    all_converged = all_converged && (status == "converged" || status == "branch_changed");
+  return exit_code(all_converged);
+}
+
+}  // namespace qksolve::app

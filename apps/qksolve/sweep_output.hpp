@@ -1,0 +1,13 @@
+// How the result of a sweep is written, by the run itself or from the work files of its shards.
+#pragma once
+
+#include "command.hpp"
+#include "qksolve/results/sweep.hpp"
+
+namespace qksolve::app {
+
+// Assembles what the tasks found, writes it to `output` and prints the thresholds. Returns the exit code.
+int write_sweep(const results::Sweep& sweep, const results::Sweep::Fetch& fetch, results::Result& result,
+                results::Output& output, const RunArguments& run, Context& context);
+
+}  // namespace qksolve::app

@@ -1,0 +1,178 @@
+#include "qksolve/coupled/attention.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "qksolve/numerics/singular_values.hpp"
+
+namespace qksolve::coupled {
+
+using Eigen::ArrayXd;
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+namespace {
+
+double mean_of_squares(const VectorXd& x) { return x.squaredNorm() / static_cast<double>(x.size()); }
+double variance(const VectorXd& x) { return mean_of_squares(x.array() - x.mean()); }
+
+// Queries and keys of one token are coupled by drift and kicks.
+bool couples(Integrator integrator) {
+  return integrator != Integrator::standard && integrator != Integrator::uncoupled;
+}
+
+}  // namespace
+
+MatrixXd attention_logits(const State& state) {
+  return state.k * (state.q.transpose() / std::sqrt(static_cast<double>(state.q.cols())));
+}
+
+VectorXd softmax_columns(MatrixXd& logits) {
+  VectorXd entropy(logits.cols());
+  for (Index i = 0; i < logits.cols(); ++i) {
+    auto column = logits.col(i).array();
+    const ArrayXd below_largest = column - column.maxCoeff();
+    column = below_largest.exp();
+    const double sum = column.sum();
+    column /= sum;
+    entropy[i] = std::log(sum) - (column * below_largest).sum();
+  }
+  return entropy;
+}
+
+std::vector<Observation> measure_attention(const State& state, const numerics::RandomStream& probes) {
+  const Index T = state.q.rows();
+  if (T < 2) throw std::invalid_argument("a context has at least 2 tokens");
+  const double tokens = static_cast<double>(T), pairs = tokens * (tokens - 1);
+  MatrixXd a = attention_logits(state);
+  const VectorXd diagonal = a.diagonal();
+  const double mean = (a.sum() - diagonal.sum()) / pairs;
+  const double square = (a.array() - mean).square().sum() - (diagonal.array() - mean).square().sum();
+  const VectorXd entropy = softmax_columns(a);
+  const double concentration = tokens * a.colwise().squaredNorm().mean(), self = a.diagonal().sum();
+  const numerics::SpectrumSummary spectrum = numerics::summarize_spectrum(a, probes);
+  return {{"diagonal_logit_mean", diagonal.mean(), 0, {}},
+          {"diagonal_logit_variance", variance(diagonal), 0, {}},
+          {"offdiagonal_logit_mean", mean, 0, {}},
+          {"offdiagonal_logit_variance", square / pairs, 0, {}},
+          {"entropy", entropy.mean(), 0, {}},
+          {"concentration", concentration, 0, {}},
+          {"self_attention", self, 0, {}},
+          {"sigma_1", spectrum.first, spectrum.leading_error, {}},
+          {"sigma_ratio",
+           spectrum.first / spectrum.second,
+           spectrum.leading_error * (1 + spectrum.first / spectrum.second) / spectrum.second,
+           {}},
+          {"effective_rank", spectrum.effective_rank, spectrum.effective_rank_truncation, {}}};
+}
+
+std::vector<std::optional<double>> predict_attention(const Map& map, const State& reference, int context,
+                                                     bool standard_normal) {
+  const Index half = reference.q.rows() / 2;
+  const double d = static_cast<double>(reference.q.cols()), root = std::sqrt(d), h = map.step_size,
+               T = static_cast<double>(context), count = static_cast<double>(half);
+  const State evolved = evolve(map, reference);
+  const auto q = evolved.q.topRows(half), k = evolved.k.bottomRows(half);
+  const double off_mean = q.colwise().mean().dot(k.colwise().mean()) / root;
+  const double off_variance =
+      (q.transpose() * q).cwiseProduct(k.transpose() * k).sum() / (count * count * d) - off_mean * off_mean;
+  std::optional<double> mean, spread;
+  if (standard_normal) {
+    mean = off_mean;
+    if (!couples(map.integrator)) spread = off_variance;
+    if (couples(map.integrator)) {
+      const double divergence = force_divergence(map.coupling, reference.q).mean();
+      mean = root * map.steps * h * (1 + divergence / d);
+      if (map.integrator == Integrator::euler && map.steps == 1) {
+        const MatrixXd f = force(map.coupling, reference.q);
+        const VectorXd along = reference.q.cwiseProduct(f).rowwise().sum();
+        const double f_square = f.rowwise().squaredNorm().mean();
+        spread = 1 + 2 * h * h + h * h * (variance(along) + 2 * divergence + h * h * f_square) / d;
+      }
+    }
+  }
+  std::optional<double> self, ratio;
+  if (mean && spread) self = std::exp(*mean - off_mean + (*spread - off_variance) / 2);
+  if (map.integrator == Integrator::standard && standard_normal)
+    ratio = T * root / ((std::sqrt(T) + root) * (std::sqrt(T) + root));
+  return {mean, spread, off_mean, off_variance, std::log(T) - off_variance / 2, std::exp(off_variance), self,
+          1.0,  ratio,  {}};
+}
+
+namespace {
+
+// Of the rows of (a, b), or of a.
+double mean_norm(const MatrixXd& a, const MatrixXd& b = {}) {
+  VectorXd squares = a.rowwise().squaredNorm();
+  if (b.size() > 0) squares += b.rowwise().squaredNorm();
+  double sum = 0;
+  for (const double square : squares) sum += std::sqrt(square);
+  return sum / static_cast<double>(a.rows());
+}
+
+VectorXd energy(const Coupling& coupling, const State& z) {
+  return 0.5 * z.k.rowwise().squaredNorm() + potential(coupling, z.q);
+}
+
+VectorXd energy_change(const Map& map, const State& start) {
+  return energy(map.coupling, evolve(map, start)) - energy(map.coupling, start);
+}
+
+// Of the energy with h/2^level and h/2^(level + 1).
+double energy_order(const Map& map, const State& start, int level) {
+  double drift[2];
+  for (int i = 0; i < 2; ++i) {
+    Map finer = map;
+    finer.steps = map.steps << (level + i);
+    finer.step_size = std::ldexp(map.step_size, -(level + i));
+    drift[i] = mean_of_squares(energy_change(finer, start));
+  }
+  return std::log2(drift[0] / drift[1]) / 2;
+}
+
+}  // namespace
+
+std::vector<Observation> observe_dynamics(const Map& map, const State& start) {
+  const Integrator integrator = map.integrator;
+  const double h = map.step_size;
+  if (integrator == Integrator::standard) return {};
+  std::vector<Observation> found;
+  const State end = evolve(map, start);
+  const MatrixXd f = force(map.coupling, start.q), D = force_derivative(map.coupling, start.q);
+  const Index d = start.q.cols();
+  MatrixXd Dk(start.k.rows(), d);
+  for (Index t = 0; t < start.k.rows(); ++t)
+    Dk.row(t) = (D.middleCols(t * d, d) * start.k.row(t).transpose()).transpose();
+
+  const bool coupled_not_reversible =
+      integrator == Integrator::euler || integrator == Integrator::semi_implicit;
+  if (integrator != Integrator::leapfrog) {  // whose defect is an exact statement
+    const State back = flipped(evolve(map, flipped(end)));
+    Observation defect{"reversibility_defect", 0, 0, {}};
+    defect.measured = mean_norm(back.q - start.q, back.k - start.k);
+    if (coupled_not_reversible) defect.predicted = map.steps * h * h * mean_norm(f, Dk);
+    found.push_back(defect);
+  }
+  if (integrator == Integrator::leapfrog && map.steps == 1) {
+    Map euler = map;
+    euler.integrator = Integrator::euler;
+    found.push_back({"key_gap", mean_norm(end.k - evolve(euler, start).k), 0, h * h / 2 * mean_norm(Dk)});
+  }
+  if (map.coupling.has_potential()) {
+    Observation drift{"energy_drift", energy_change(map, start).mean(), 0, {}};
+    if (integrator == Integrator::euler)
+      drift.predicted = map.steps * h * h / 2 *
+                        (f.rowwise().squaredNorm() - start.k.cwiseProduct(Dk).rowwise().sum()).mean();
+    found.push_back(drift);
+    if (couples(integrator) && h > 0 && map.steps > 0) {
+      Observation order{"energy_order", energy_order(map, start, 3), 0,
+                        integrator == Integrator::leapfrog ? 2.0 : 1.0};
+      order.measured_error = std::abs(order.measured - energy_order(map, start, 2));
+      found.push_back(order);
+    }
+  }
+  return found;
+}
+
+}  // namespace qksolve::coupled
