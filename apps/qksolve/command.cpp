@@ -27,6 +27,13 @@ std::string fixed(double value, int digits) {
   return {buffer, end};
 }
 
+// "1:02:03", rounded up to a second.
+std::string clock_time(double seconds) {
+  const auto total = static_cast<long long>(std::ceil(seconds));
+  const auto two_digits = [](long long n) { return (n < 10 ? "0" : "") + std::to_string(n); };
+  return std::to_string(total / 3600) + ":" + two_digits(total / 60 % 60) + ":" + two_digits(total % 60);
+}
+
 }  // namespace
 
 bool interrupted() { return g_interrupted != 0; }
@@ -78,7 +85,8 @@ int exit_code(bool all_converged) {
 
 Progress::Progress(const Context& context, const RunArguments& run, std::size_t total)
     : err_(context.err), total_(total), terminal_(isatty(STDERR_FILENO) != 0) {
-  enabled_ = !run.quiet && (run.progress == "always" || (run.progress == "auto" && terminal_ && total > 1));
+  enabled_ = !run.quiet && (run.progress == "always" || (run.progress == "auto" && total > 1));
+  every_line_ = terminal_ || run.progress == "always";
 }
 
 Progress::~Progress() {
@@ -88,9 +96,19 @@ Progress::~Progress() {
 void Progress::done(const std::string& what) {
   ++count_;
   if (!enabled_) return;
-  const std::string line = std::to_string(count_) + "/" + std::to_string(total_) + " " + what;
-  width_ = std::max(width_, line.size());
-  err_ << (terminal_ ? "\r" : "") << line << (terminal_ ? "" : "\n") << std::flush;
+  const Clock::time_point now = Clock::now();
+  if (!every_line_ && now - last_ < kPause) return;
+  last_ = now;
+  const double rate = static_cast<double>(count_) / std::chrono::duration<double>(now - start_).count();
+  std::string line = std::to_string(count_) + "/" + std::to_string(total_) + ", " + short_number(rate, 3) +
+                     "/s, " + clock_time(static_cast<double>(total_ - count_) / rate) + " left: " + what;
+  if (!terminal_) {
+    err_ << line << std::endl;
+    return;
+  }
+  // One line of the terminal, overwritten by the next.
+  line.resize(width_ = std::max(width_, line.size()), ' ');
+  err_ << '\r' << line << std::flush;
 }
 
 void Table::print(std::ostream& out) const {
@@ -109,10 +127,10 @@ void Table::print(std::ostream& out) const {
   }
 }
 
-std::string short_number(double value) {
+std::string short_number(double value, int digits) {
   char buffer[64];
   const auto [end, error] =
-      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 6);
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, digits);
   return {buffer, end};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <functional>
 #include <iosfwd>
 #include <memory>
@@ -62,7 +63,8 @@ void add_command(CLI::App& parent, Context& context, const std::string& name, co
   });
 }
 
-// A line on stderr that says how far a long run is: only on a terminal unless --progress always.
+// How far a long run is, on stderr: tasks done, rate, time left. One line that changes on a terminal; elsewhere
+// a line every ten seconds, or one a task under --progress always.
 class Progress {
  public:
   Progress(const Context& context, const RunArguments& run, std::size_t total);
@@ -70,9 +72,13 @@ class Progress {
   void done(const std::string& what);
 
  private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kPause{10};
+
   std::ostream& err_;
   std::size_t total_, count_ = 0, width_ = 0;
-  bool enabled_, terminal_;
+  bool enabled_, terminal_, every_line_;
+  Clock::time_point start_ = Clock::now(), last_ = start_;
 };
 
 // Columns of text, printed aligned.
@@ -88,7 +94,7 @@ class Table {
 
 // "0.114817(12)": the error in units of the last digit shown. Without an error six significant digits.
 std::string with_error(double value, double error);
-std::string short_number(double value);
+std::string short_number(double value, int digits = 6);
 
 // One file per command.
 void add_phase_solve(CLI::App& phase, Context& context);

@@ -65,7 +65,7 @@ class Solver {
       if (!moved && !plain && current_.norm < options_.start_anderson) moved = anderson_step();
       if (!moved && budget_left()) moved = damped_step();
       if (!moved) break;
-      if (options_.abandon && options_.abandon(current_.x)) {
+      if (options_.abandon && options_.abandon(current_.x, current_.x + current_.residual)) {
         result_.x = current_.x;
         result_.residual = current_.norm;
         result_.status = FixedPointStatus::abandoned;

@@ -38,6 +38,10 @@ namespace {
 // Below this cosine between student and teacher (or encodings) an overlap counts as vanished.
 constexpr double kVanished = 1e-3;
 
+// Map evaluations for a last try next to where a branch ends: Newton's method needs a third of them if it is
+// there.
+constexpr int kLastTry = 100;
+
 // The free components of the overlaps on a branch as one vector: upper triangles of q and V, then theta, then
 // m.
 class Coordinates {
@@ -159,6 +163,17 @@ class BranchRun {
     return fx.allFinite();
   }
 
+  // The branch of these overlaps, without those so small that the map is linear in them and which it shrinks:
+  // they will vanish. Next to where a branch bifurcates from zero they shrink by less.
+  static Branch branch_ahead(Overlaps o, const Overlaps& next) {
+    const double small = 0.03 * std::sqrt(o.q.trace());
+    for (const auto overlap : {&Overlaps::theta, &Overlaps::m}) {
+      const double now = largest(o.*overlap);
+      if (now < small && largest(next.*overlap) < 0.8 * now) (o.*overlap).setZero();
+    }
+    return identify(o);
+  }
+
   // Whether the student is as good as Q = 0, which is the minimum where the penalty outweighs what the data
   // can teach: its attention is uniform to all digits. Of few samples a student learns little, hence alpha.
   bool collapsed(const Overlaps& o) const {
@@ -190,20 +205,26 @@ class BranchRun {
     };
   }
 
-  numerics::FixedPointResult solve_at(int level, int replicate, const VectorXd& start, double damping) {
+  numerics::FixedPointResult solve_at(int level, int replicate, const VectorXd& start, double damping,
+                                      int max_evaluations) {
     numerics::FixedPointOptions options;
     options.method = options_.method;
     options.damping = damping;
     options.tolerance = residual_tolerance();
-    options.max_evaluations = options_.max_iterations;
+    options.max_evaluations = max_evaluations;
     // An overlap that has vanished does not come back: informed starts lose it only where it decays. Plain
     // damped steps are left to themselves: where they are unstable they pass by zero.
     if (options_.method == numerics::FixedPointMethod::accelerated)
-      options.abandon = [this](const VectorXd& x) {
+      options.abandon = [this](const VectorXd& x, const VectorXd& fx) {
         const Overlaps o = coordinates_.unpack(x);
-        return identify(o) != solution_.branch || collapsed(o);
+        ahead_ = collapsed(o) ? "zero" : branch_ahead(o, coordinates_.unpack(fx)).name;
+        return ahead_ != solution_.branch.name;
       };
     auto observe = [this, level](const numerics::FixedPointStep& step) {
+      if (step.residual < slowest_residual_ && identify(coordinates_.unpack(step.x)) == solution_.branch) {
+        slowest_residual_ = step.residual;
+        slowest_ = step.x;
+      }
       if (options_.trace)
         solution_.trace.push_back({level, step.evaluations, step.residual, coordinates_.unpack(step.x)});
     };
@@ -219,8 +240,9 @@ class BranchRun {
   // error.
   double residual_tolerance() const { return replicated() ? 3e-3 : 1e-3 * options_.tolerance; }
 
-  // Finds the branch on the coarsest rule, or, near its end where the rule decides, from the first start on a
-  // finer one. False: the status says why not.
+  // Finds the branch on the coarsest rule, or, near its end where the rule decides, on a finer one: beyond
+  // the end iterations slow down where the branch would be, and there the finer rule begins. False: the
+  // status says why not.
   bool find(const std::vector<Overlaps>& starts) {
     const std::vector<int> levels =
         options_.level ? std::vector<int>{*options_.level} : std::vector<int>{0, 1};
@@ -228,13 +250,16 @@ class BranchRun {
     for (const int level : levels) {
       const std::size_t tries = !options_.level && level == 0 ? starts.size() : 1;
       for (std::size_t k = 0; k < tries; ++k) {
+        const bool again = !options_.level && level > 0 && slowest_.size() > 0;
         const numerics::FixedPointResult result =
-            solve_at(level, -1, coordinates_.pack(starts[k]), options_.damping);
+            again
+                ? solve_at(level, -1, slowest_, options_.damping, std::min(kLastTry, options_.max_iterations))
+                : solve_at(level, -1, coordinates_.pack(starts[k]), options_.damping,
+                           options_.max_iterations);
         if (interrupted()) return fail(Status::iteration_limit, "interrupted");
-        const Overlaps reached = coordinates_.unpack(result.x);
-        const Branch found = identify(reached);
+        const Branch found = identify(coordinates_.unpack(result.x));
         if (result.status == numerics::FixedPointStatus::abandoned) {
-          other_branch = collapsed(reached) ? "zero" : found.name;
+          other_branch = ahead_;
         } else if (result.status == numerics::FixedPointStatus::converged) {
           if (found == solution_.branch) {
             keep(result, level);
@@ -313,9 +338,11 @@ class BranchRun {
   // Solves x = F(x) on a finer level from x with the known Jacobian, or from scratch where that fails.
   bool correct(int level, VectorXd& x) {
     if (options_.method == numerics::FixedPointMethod::accelerated && jacobian_.size() > 0 &&
-        chord(level, 0, x, residual_tolerance()))
+        chord(level, 0, x, 0.03 * options_.tolerance))
       return true;
-    numerics::FixedPointResult result = solve_at(level, -1, x, options_.damping);
+    remaining_step_.setZero(x.size());
+    remaining_ = 0;
+    numerics::FixedPointResult result = solve_at(level, -1, x, options_.damping, options_.max_iterations);
     if (result.jacobian.size() > 0) jacobian_ = result.jacobian;
     x = result.x;
     solution_.residual = result.residual;
@@ -327,7 +354,8 @@ class BranchRun {
   }
 
   // Newton steps with the Jacobian held fixed, while each reduces the residual. x becomes the last point
-  // evaluated. True when the residual is below the tolerance.
+  // evaluated. True when the step that would follow, the distance to the fixed point, is below the tolerance;
+  // it is kept, as a part of the error.
   bool chord(int level, int replicate, VectorXd& x, double tolerance) {
     const Eigen::Index n = x.size();
     const auto system = (MatrixXd::Identity(n, n) - jacobian_).partialPivLu();
@@ -340,10 +368,15 @@ class BranchRun {
         solution_.trace.push_back({level, solution_.map_evaluations, norm, coordinates_.unpack(trial)});
       x = trial;
       solution_.residual = norm;
-      if (norm <= tolerance) return true;
+      const VectorXd step = system.solve(fx - trial);
+      remaining_ = numerics::residual_norm(step, coordinates_.scale(trial));
+      if (remaining_ <= tolerance) {
+        remaining_step_ = step.cwiseAbs();
+        return true;
+      }
       if (norm > 0.7 * last) return false;
       last = norm;
-      trial += system.solve(fx - trial);
+      trial += step;
     }
     return false;
   }
@@ -386,6 +419,10 @@ class BranchRun {
         const VectorXd change = (values - last).cwiseAbs();
         VectorXd errors = 2.0 * change;
         if (last_change.size() > 0) errors = errors.cwiseMax(0.5 * last_change);
+        // The step not made, by a Jacobian that is not quite that of this point, and, for what is a function
+        // of the overlaps, its relative size.
+        errors.head(remaining_step_.size()) += 2.0 * remaining_step_;
+        errors.tail(3) += 2.0 * remaining_ * values.tail(3).cwiseAbs();
         errors[errors.size() - 2] += test_error_;
         set_errors(errors);
         if (last_change.size() > 0 && accurate(values, errors)) {
@@ -479,7 +516,9 @@ class BranchRun {
   const SolveOptions& options_;
   Coordinates coordinates_;
   BranchSolution solution_;
-  VectorXd x_;
+  VectorXd x_, slowest_, remaining_step_;
+  double slowest_residual_ = HUGE_VAL, remaining_ = 0;
+  std::string ahead_;
   MatrixXd jacobian_;
   Moments moments_;
   double test_error_ = 0;
