@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes every file of this folder again: a quarter of an hour on two idle cores. Needs the program (apps/quickstart.sh).
+# Makes every file of this folder again: half an hour on two idle cores. Needs the program (apps/quickstart.sh).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 qksolve=../.build/release/bin/qksolve
@@ -51,6 +51,11 @@ for response in total classical; do
   finding "$qksolve" compare phase/map_$response.json phase/map.json --quiet -o phase/map_${response}_compare.json
 done
 
+# Phase diagrams: the paper's, and that of its second teacher matrix.
+finding "$qksolve" phase sweep --alpha 0.05:2:40 --omega 0:0.5:26 --quiet -o phase/diagram.json
+finding "$qksolve" phase sweep --alpha 0.1:4:40 --omega 0:0.5:11 --teacher-matrix 0.3,0.7,0.8,0.2 --quiet \
+  -o phase/diagram_alternative.json
+
 # The gradient flow.
 "$qksolve" flow solve --ratio 0.01,0.1,1,10,100 --u0 0 --beta0 0 --at-loss 1e-4 --quiet -o flow/fig4.json
 "$qksolve" flow solve --parameterization all --ratio 0.01,0.1,1,10,100 --times "$(seq -s, -f 1e%g 0 30)" --quiet \
@@ -77,3 +82,13 @@ task=(--classes 10 --pool 1 --common 20 --distinct-per-sequence 2 --common-per-s
   --step-size 0.1,0.3,1,2.5 --coupling-steps 1,4 --context none --states 256 --head-dimension 16 --hidden 16 --quiet \
   -o coupled/energy.json
 "$qksolve" coupled solve --context 64,128,256,512,1024,2048,4096 --quiet -o coupled/spectra.json
+
+# Figures.
+"$qksolve" plot phase/diagram.json phase/critical.json -o phase/diagram.svg
+"$qksolve" plot phase/diagram_alternative.json -o phase/diagram_alternative.svg
+"$qksolve" plot phase/curve_theory.json phase/curve_semantic.json phase/curve_positional.json -o phase/curve.svg
+"$qksolve" plot phase/finite_size.json phase/branches.json -o phase/finite_size.svg
+"$qksolve" plot flow/growth.json -o flow/growth.svg
+"$qksolve" plot flow/equal_loss.json -o flow/equal_loss.svg
+"$qksolve" plot flow/fig2.json -o flow/fig2.svg
+"$qksolve" plot coupled/spectra.json -o coupled/spectra.svg
