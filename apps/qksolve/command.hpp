@@ -63,8 +63,8 @@ void add_command(CLI::App& parent, Context& context, const std::string& name, co
   });
 }
 
-// How far a long run is, on stderr: tasks done, rate, time left. One line that changes on a terminal; elsewhere
-// a line every ten seconds, or one a task under --progress always.
+// How far a long run is, on stderr: tasks done, rate, time left. One line that changes on a terminal;
+// elsewhere a line every ten seconds, or one a task under --progress always.
 class Progress {
  public:
   Progress(const Context& context, const RunArguments& run, std::size_t total);

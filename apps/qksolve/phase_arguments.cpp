@@ -1,40 +1,94 @@
 #include "phase_arguments.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "qksolve/phase/jump_quadrature.hpp"
 #include "qksolve/phase/random_quadrature.hpp"
+#include "qksolve/phase/two_token_teacher.hpp"
 #include "usage.hpp"
 
 namespace qksolve::app {
 
-void require_stochastic_rows(const std::vector<double>& teacher_matrix, std::size_t tokens) {
-  for (std::size_t row = 0; row < tokens; ++row) {
-    double sum = 0;
-    std::string entries;
-    for (std::size_t column = 0; column < tokens; ++column) {
-      const double entry = teacher_matrix[row * tokens + column];
-      sum += entry;
-      if (column > 0) entries += ',';
-      entries += to_text(entry);
-    }
+namespace {
+
+using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+std::vector<double> row_by_row(const Eigen::MatrixXd& m) {
+  const Eigen::MatrixXd transposed = m.transpose();
+  return {transposed.data(), transposed.data() + transposed.size()};
+}
+
+std::string list(const double* values, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += (i > 0 ? "," : "") + to_text(values[i]);
+  return text;
+}
+
+[[noreturn]] void refuse_count(const std::string& option, const std::vector<double>& values,
+                               const std::string& expected, std::int64_t tokens) {
+  throw UsageError("--" + option + ": '" + list(values.data(), values.size()) +
+                   "' is not allowed, expected " + expected + " for --tokens " + std::to_string(tokens));
+}
+
+// L x L entries as they are, or from two of them, diagonal and off, or the default from none.
+std::vector<double> full_teacher_matrix(const std::vector<double>& given, std::int64_t tokens) {
+  const auto L = static_cast<std::size_t>(tokens);
+  if (given.size() == L * L) return given;
+  if (!given.empty() && given.size() != 2)
+    refuse_count("teacher-matrix", given, std::to_string(L * L) + " values in [0, 1], or diagonal,off,",
+                 tokens);
+  Eigen::MatrixXd A =
+      Eigen::MatrixXd::Constant(tokens, tokens, given.empty() ? 0.4 / static_cast<double>(L - 1) : given[1]);
+  A.diagonal().setConstant(given.empty() ? 0.6 : given[0]);
+  return row_by_row(A);
+}
+
+void require_stochastic_rows(const std::vector<double>& teacher_matrix, std::int64_t tokens) {
+  const auto L = static_cast<std::size_t>(tokens);
+  for (std::size_t row = 0; row < L; ++row) {
+    const double* entries = &teacher_matrix[row * L];
+    const double sum = std::accumulate(entries, entries + L, 0.0);
     if (std::abs(sum - 1.0) > 1e-9)
-      throw UsageError("--teacher-matrix: row " + std::to_string(row + 1) + " (" + entries +
+      throw UsageError("--teacher-matrix: row " + std::to_string(row + 1) + " (" + list(entries, L) +
                        ") is not allowed, expected entries that sum to 1");
   }
 }
 
-void PhaseArguments::declare_scales(Options& options) {
-  options.grid("omega", omega, {0.0, 1.0}, "Weight of the positional part of the teacher");
-  // Beyond these the fourth power of sigma leaves the range of a double.
-  options.real("sigma", sigma, {1e-6, 1e6}, "Standard deviation of a token's entries");
-  options.real("lambda", lambda, kPositive, "Ridge penalty");
-}
+}  // namespace
 
 void PhaseArguments::declare_model(Options& options) {
-  declare_scales(options);
-  options.reals("teacher-matrix", teacher_matrix, {0.0, 1.0},
-                "Positional attention a11,a12,a21,a22 of the teacher, rows summing to 1");
+  options.grid("omega", omega, {0.0, 1.0}, "Weight of the positional part of the teacher");
+  // Beyond these the fourth power of sigma leaves the range of a double.
+  options.text(
+      "sigma", "REAL or LIST", "0.5", "Standard deviation of a token's entries, or one for each token",
+      [this](const std::string& t) {
+        sigma = parse_reals("--sigma", t, {1e-6, 1e6});
+      },
+      [this] { return sigma.size() == 1 ? results::Json(sigma[0]) : results::Json(sigma); });
+  options.real("lambda", lambda, kPositive, "Ridge penalty");
+  options.integer("tokens", tokens, 2, 64, "Tokens L of a sample");
+  options.integer("rank", rank, 1, 32, "Columns r of the student's Q");
+  options.integer("teacher-rank", teacher_rank, 1, 32, "Columns of the teacher's Q*");
+  options.text(
+      "teacher-matrix", "LIST", "0.6 on the diagonal, the rest even",
+      "Positional attention of the teacher, L x L entries in [0, 1] row by row with rows summing to 1, or "
+      "diagonal,off",
+      [this](const std::string& t) {
+        teacher_matrix = parse_reals("--teacher-matrix", t, {0.0, 1.0});
+      },
+      [this] { return results::Json(teacher_matrix); });
+  options.text(
+      "positional-matrix", "LIST", "one direction, from 1 to -1 in even steps",
+      "Positional encoding B of the tokens, L x directions entries row by row",
+      [this](const std::string& t) { positional_matrix = parse_reals("--positional-matrix", t, {}); },
+      [this] { return results::Json(positional_matrix); });
+}
+
+void PhaseArguments::declare_branch(Options& options) {
+  options.choice("branch", branch, {"semantic", "positional", "uninformed", "mixed", "all"},
+                 "Branch of fixed points; mixed, positional and semantic at once, needs --rank 2 or more");
 }
 
 void PhaseArguments::declare_solver(Options& options, const std::string& tolerance_meaning) {
@@ -53,25 +107,72 @@ void PhaseArguments::declare_solver(Options& options, const std::string& toleran
   run.declare_seed(options);
 }
 
+void PhaseArguments::finish_model() {
+  const auto L = static_cast<std::size_t>(tokens);
+  if (sigma.size() != 1 && sigma.size() != L)
+    refuse_count("sigma", sigma, "1 value or " + std::to_string(L), tokens);
+  teacher_matrix = full_teacher_matrix(teacher_matrix, tokens);
+  require_stochastic_rows(teacher_matrix, tokens);
+  if (positional_matrix.size() % L != 0)
+    refuse_count("positional-matrix", positional_matrix, "a multiple of " + std::to_string(L) + " values",
+                 tokens);
+  if (positional_matrix.empty())
+    positional_matrix = row_by_row(Eigen::VectorXd::LinSpaced(tokens, 1.0, -1.0));
+}
+
 void PhaseArguments::finish(const Options& options) {
   if (options.given("damping") && !options.given("iteration")) iteration = "damped";
-  require_stochastic_rows(teacher_matrix, 2);
+  finish_model();
+  if (branch == "mixed" && rank == 1)
+    throw UsageError("--branch: 'mixed' is not allowed with --rank 1, expected --rank 2 or more");
+  const bool encoded =
+      std::any_of(positional_matrix.begin(), positional_matrix.end(), [](double b) { return b != 0; });
+  if ((branch == "mixed" || branch == "positional") && !encoded)
+    throw UsageError("--positional-matrix: all zero, but --branch " + branch + " needs an encoding");
+  const phase::Model general = model(omega.front());
+  if (phase::is_two_token(general)) return;
+  if (options.given("quadrature") && quadrature == "jump")
+    throw UsageError(
+        "--quadrature: jump needs --tokens 2, --rank 1, --teacher-rank 1, one --sigma and one "
+        "positional direction, expected qmc");
+  quadrature = "qmc";
+  const std::int64_t coordinates = tokens * (rank + teacher_rank);
+  if (coordinates > phase::kMostCoordinates)
+    throw UsageError("--rank: tokens x (rank + teacher rank) = " + std::to_string(coordinates) +
+                     " is not allowed, expected at most " + std::to_string(phase::kMostCoordinates));
 }
 
 phase::Model PhaseArguments::model(double omega_value) const {
   phase::Model model;
-  model.sigma.setConstant(sigma);
+  model.tokens = static_cast<int>(tokens);
+  model.rank = static_cast<int>(rank);
+  model.teacher_rank = static_cast<int>(teacher_rank);
+  model.sigma = sigma.size() == 1 ? Eigen::VectorXd::Constant(tokens, sigma[0])
+                                  : Eigen::VectorXd(Eigen::Map<const Eigen::VectorXd>(sigma.data(), tokens));
   model.lambda = lambda;
   model.omega = omega_value;
-  model.teacher_matrix << teacher_matrix[0], teacher_matrix[1], teacher_matrix[2], teacher_matrix[3];
+  model.teacher_matrix = Eigen::Map<const RowMajor>(teacher_matrix.data(), tokens, tokens);
+  model.positional_matrix = Eigen::Map<const RowMajor>(
+      positional_matrix.data(), tokens, static_cast<Eigen::Index>(positional_matrix.size()) / tokens);
   model.validate();
   return model;
 }
 
+std::vector<phase::Branch> PhaseArguments::branches() const {
+  return branch == "all" ? phase::all_branches(static_cast<int>(rank))
+                         : std::vector<phase::Branch>{phase::branch_named(branch)};
+}
+
+double PhaseArguments::variance() const {
+  return Eigen::Map<const Eigen::ArrayXd>(sigma.data(), static_cast<Eigen::Index>(sigma.size()))
+      .square()
+      .mean();
+}
+
 phase::Quadrature PhaseArguments::make_quadrature(const phase::Model& model, int threads) const {
-  return quadrature == "jump"
-             ? phase::jump_quadrature(model, threads)
-             : phase::random_quadrature(model, static_cast<std::uint64_t>(run.seed), threads);
+  return quadrature == "jump" ? phase::jump_quadrature(model, threads)
+                              : phase::random_quadrature(model, phase::attention_loss(model),
+                                                         static_cast<std::uint64_t>(run.seed), threads);
 }
 
 phase::SolveOptions PhaseArguments::solve_options() const {

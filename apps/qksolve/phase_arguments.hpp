@@ -10,25 +10,29 @@
 
 namespace qksolve::app {
 
-// Throws UsageError unless the rows of the L x L teacher matrix sum to 1.
-void require_stochastic_rows(const std::vector<double>& teacher_matrix, std::size_t tokens);
-
 struct PhaseArguments {
-  std::vector<double> omega{0.3};
-  double sigma = 0.5, lambda = 0.01;
-  std::vector<double> teacher_matrix{0.6, 0.4, 0.4, 0.6};
+  std::vector<double> omega{0.3}, sigma{0.5};  // sigma: one for all tokens, or one for each
+  double lambda = 0.01;
+  std::int64_t tokens = 2, rank = 1, teacher_rank = 1;
+  std::vector<double> teacher_matrix, positional_matrix;  // row by row; until `finish` empty where not given
   double tolerance = 1e-4, damping = 0.8;
   std::int64_t max_iterations = 500;
+  std::string branch = "all";
   std::string quadrature = "jump", response = "total", iteration = "accelerated";
   RunArguments run;
 
-  void declare_scales(Options& options);  // omega, sigma, lambda
-  void declare_model(Options& options);   // these and the teacher matrix of two tokens
+  void declare_model(Options& options);
+  void declare_branch(Options& options);
   void declare_solver(Options& options, const std::string& tolerance_meaning);
-  // After Options::resolve: what depends on several options. Throws UsageError.
+  // After Options::resolve: the model. Throws UsageError where its parts do not fit together.
+  void finish_model();
+  // The same, and what the solver's options mean for this model.
   void finish(const Options& options);
 
   phase::Model model(double omega_value) const;
+  // Mean over the tokens of sigma_l^2, the unit of the table's overlaps.
+  double variance() const;
+  std::vector<phase::Branch> branches() const;  // those asked for
   phase::Quadrature make_quadrature(const phase::Model& model, int threads) const;
   phase::SolveOptions solve_options() const;
 };

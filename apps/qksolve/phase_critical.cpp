@@ -18,16 +18,28 @@ using results::put;
 
 struct Arguments : PhaseArguments {
   std::vector<std::string> which{"alpha_c", "alpha_l"};
+  std::vector<std::string> between{"semantic", "positional"};
   double alpha_low = 0.05, alpha_high = 10.0;
 
   Arguments() { tolerance = 1e-3; }
 
   void declare(Options& options) {
     options.choices("which", which, phase::threshold_names(), "Thresholds to find");
+    options.choices("between", between, {"semantic", "positional", "uninformed", "mixed"},
+                    "The two branches that exchange their order at alpha_c");
     options.range("alpha-range", alpha_low, alpha_high, kPositive, "Range of alpha that is searched");
     declare_model(options);
     declare_solver(options, "Error allowed on a threshold, relative to it");
     run.declare_presentation(options);
+  }
+
+  void finish(const Options& options) {
+    PhaseArguments::finish(options);
+    if (between.size() != 2)
+      throw UsageError("--between: " + std::to_string(between.size()) + " branches given, expected two");
+    for (const std::string& name : between)
+      if (name == "mixed" && rank == 1)
+        throw UsageError("--between: 'mixed' is not allowed with --rank 1, expected --rank 2 or more");
   }
 };
 
@@ -80,6 +92,8 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   thresholds.alpha_high = arguments.alpha_high;
   thresholds.tolerance = arguments.tolerance;
   thresholds.solve = arguments.solve_options();
+  thresholds.above = phase::branch_named(arguments.between[0]);
+  thresholds.below = phase::branch_named(arguments.between[1]);
   bool all_converged = true;
   Progress progress(context, arguments.run, arguments.omega.size());
   for (const double omega : arguments.omega) {

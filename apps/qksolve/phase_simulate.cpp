@@ -41,9 +41,8 @@ const std::vector<OptimizerDefaults> kOptimizers{{"gd", Optimizer::gradient_desc
 struct Arguments : PhaseArguments {
   std::vector<double> alpha{2.0};
   std::vector<std::int64_t> dimensions{1000};
-  std::int64_t tokens = 2, rank = 1, teacher_rank = 1, instances = 1, steps = 0, test_samples = 50000;
-  std::vector<double> teacher_attention, positional_matrix;  // empty: the default for this number of tokens
-  double learning_rate = 0, gradient_tolerance = 0;          // 0: the optimizer's own
+  std::int64_t instances = 1, steps = 0, test_samples = 50000;
+  double learning_rate = 0, gradient_tolerance = 0;  // 0: the optimizer's own
   std::string optimizer = "lbfgs", precision = "double", amp_response = "total";
   std::vector<std::string> inits{"semantic", "positional"};
   double amp_damping = 0.75;
@@ -51,7 +50,6 @@ struct Arguments : PhaseArguments {
 
   void declare(Options& options);
   void finish(const Options& options);
-  phase::Model model_of(double omega_value) const;
   phase::ExperimentOptions experiment() const;
   const OptimizerDefaults& defaults() const {
     return *std::find_if(kOptimizers.begin(), kOptimizers.end(),
@@ -59,34 +57,15 @@ struct Arguments : PhaseArguments {
   }
 };
 
-std::function<Json()> unless_empty(const std::vector<double>& values) {
-  return [&values] { return values.empty() ? Json() : Json(values); };
-}
-
 void Arguments::declare(Options& options) {
   options.grid("alpha", alpha, kPositive, "Samples per dimension; n = round(alpha d)");
-  declare_scales(options);
-  options.integer("tokens", tokens, 2, 64, "Tokens L of a sample");
-  options.integer("rank", rank, 1, 64, "Columns r of the student's Q");
-  options.integer("teacher-rank", teacher_rank, 1, 64, "Columns of the teacher's Q*");
-  options.text(
-      "teacher-matrix", "LIST", "0.6 on the diagonal, the rest even",
-      "Positional attention of the teacher, row by row, L x L entries in [0, 1] with rows summing to 1",
-      [this](const std::string& t) {
-        teacher_attention = parse_reals("--teacher-matrix", t, {0.0, 1.0});
-      },
-      unless_empty(teacher_attention));
-  options.text(
-      "positional-matrix", "LIST", "one direction, from 1 to -1 in even steps",
-      "Positional encoding B of the tokens, row by row, L x directions entries",
-      [this](const std::string& t) { positional_matrix = parse_reals("--positional-matrix", t, {}); },
-      unless_empty(positional_matrix));
+  declare_model(options);
   options.integers("d", dimensions, 1, 1'000'000'000, "Dimensions; several are extrapolated in 1/d");
   options.integer("instances", instances, 1, 1'000'000, "Independent draws of teacher and data");
   options.choice("optimizer", optimizer, {"gd", "adam", "lbfgs", "amp"},
                  "Gradient descent, Adam, L-BFGS or message passing");
-  options.choices("init", inits, {"semantic", "positional", "random"},
-                  "Starts: at Q*, at the positional directions, random");
+  options.choices("init", inits, {"semantic", "positional", "mixed", "random"},
+                  "Starts: at Q*, at the positional directions, at both (needs --rank 2 or more), random");
   options.text(
       "learning-rate", "REAL", "0.15 for gd, 0.01 for adam", "Learning rate of gd and adam, > 0",
       [this](const std::string& t) { learning_rate = parse_real("--learning-rate", t, kPositive); },
@@ -142,32 +121,18 @@ void Arguments::finish(const Options& options) {
   if (!options.given("learning-rate")) learning_rate = own.learning_rate;
   if (!options.given("steps")) steps = own.steps;
   if (!options.given("gradient-tolerance")) gradient_tolerance = own.gradient_tolerance;
-  const auto L = static_cast<std::size_t>(tokens);
-  if (!teacher_attention.empty() && teacher_attention.size() != L * L)
-    throw UsageError("--teacher-matrix: " + std::to_string(teacher_attention.size()) +
-                     " values given, expected " + std::to_string(L * L) + " for " + std::to_string(L) +
-                     " tokens");
-  if (!teacher_attention.empty()) require_stochastic_rows(teacher_attention, L);
+  finish_model();
+  if (rank == 1 && std::count(inits.begin(), inits.end(), "mixed") > 0)
+    throw UsageError("--init: 'mixed' is not allowed with --rank 1, expected --rank 2 or more");
   const double runs =
       static_cast<double>(alpha.size() * omega.size() * dimensions.size()) * static_cast<double>(instances);
   if (runs > 1e6)
     throw UsageError("--instances: '" + std::to_string(instances) +
                      "' is not allowed, expected at most 1000000 " +
                      "together with --alpha, --omega and --d, here " + to_text(runs));
-  if (positional_matrix.size() % L != 0)
-    throw UsageError("--positional-matrix: " + std::to_string(positional_matrix.size()) +
-                     " values given, expected a multiple of the " + std::to_string(L) + " tokens");
-  phase::Model model;
-  try {
-    model = model_of(omega.front());
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(std::string("--teacher-matrix: ") + error.what());
-  }
-  // The result names what was used, not only what was asked for.
-  const Eigen::MatrixXd A = model.teacher_matrix.transpose(), B = model.positional_matrix.transpose();
-  teacher_attention.assign(A.data(), A.data() + A.size());
-  positional_matrix.assign(B.data(), B.data() + B.size());
-  const std::string wanted = " needs --tokens 2, --rank 1, --teacher-rank 1 and one positional direction";
+  const phase::Model model = this->model(omega.front());
+  const std::string wanted =
+      " needs --tokens 2, --rank 1, --teacher-rank 1, one --sigma and one positional direction";
   if (own.optimizer == Optimizer::message_passing && !phase::is_two_token(model))
     throw UsageError("--optimizer: amp" + wanted);
   if (measure_response && !phase::is_two_token(model)) throw UsageError("--response:" + wanted);
@@ -183,27 +148,6 @@ void Arguments::finish(const Options& options) {
         throw UsageError("--alpha: " + to_text(a) + " leaves no samples at d = " + std::to_string(d) +
                          ", expected round(alpha d) >= 1");
   }
-}
-
-phase::Model Arguments::model_of(double omega_value) const {
-  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  phase::Model model;
-  model.tokens = static_cast<int>(tokens);
-  model.rank = static_cast<int>(rank);
-  model.teacher_rank = static_cast<int>(teacher_rank);
-  model.sigma = Eigen::VectorXd::Constant(tokens, sigma);
-  model.lambda = lambda;
-  model.omega = omega_value;
-  model.teacher_matrix = Eigen::MatrixXd::Constant(tokens, tokens, 0.4 / static_cast<double>(tokens - 1));
-  model.teacher_matrix.diagonal().setConstant(0.6);
-  if (!teacher_attention.empty())
-    model.teacher_matrix = Eigen::Map<const RowMajor>(teacher_attention.data(), tokens, tokens);
-  model.positional_matrix = Eigen::VectorXd::LinSpaced(tokens, 1.0, -1.0);
-  if (!positional_matrix.empty())
-    model.positional_matrix = Eigen::Map<const RowMajor>(
-        positional_matrix.data(), tokens, static_cast<Eigen::Index>(positional_matrix.size()) / tokens);
-  model.validate();
-  return model;
 }
 
 phase::ExperimentOptions Arguments::experiment() const {
@@ -233,7 +177,7 @@ double available_memory() {
 
 // How many of the threads the memory allows. Throws UsageError if not even one instance fits.
 int threads_that_fit(const Arguments& arguments) {
-  const phase::Model model = arguments.model_of(arguments.omega.front());
+  const phase::Model model = arguments.model(arguments.omega.front());
   const double d =
       static_cast<double>(*std::max_element(arguments.dimensions.begin(), arguments.dimensions.end()));
   const double n = std::round(*std::max_element(arguments.alpha.begin(), arguments.alpha.end()) * d);
@@ -320,7 +264,7 @@ std::vector<std::pair<Json, std::vector<Json>>> predictions(const Arguments& arg
       if (std::all_of(paths[i].first.items().begin(), paths[i].first.items().end(),
                       [&](const auto& entry) { return row.at(entry.key()) == entry.value(); }))
         steps = std::max(steps, row.at("iteration").get<int>());
-    const phase::Model model = arguments.model_of(place.omega);
+    const phase::Model model = arguments.model(place.omega);
     paths[i].second = results::prediction_rows(
         model, place.init,
         phase::predict_message_passing(
@@ -339,7 +283,7 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   result.provenance.threads = threads;
 
   std::vector<Init> inits;
-  for (const Init init : {Init::semantic, Init::positional, Init::random})
+  for (const Init init : {Init::semantic, Init::positional, Init::mixed, Init::random})
     if (std::count(arguments.inits.begin(), arguments.inits.end(), phase::init_name(init)) > 0)
       inits.push_back(init);
   std::vector<Task> tasks;
@@ -355,7 +299,7 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   Progress progress(context, arguments.run, tasks.size());
   in_parallel(tasks.size(), threads, [&](std::size_t i, std::mutex& shown) {
     const Task& task = tasks[i];
-    const phase::Model model = arguments.model_of(task.omega);
+    const phase::Model model = arguments.model(task.omega);
     const phase::InstanceResult instance =
         phase::run_instance(model, task.draw, inits, experiment, interrupted);
     if (interrupted()) return;  // its runs may have been cut short

@@ -1,4 +1,5 @@
 // qksolve phase solve: fixed points of the state evolution at given (alpha, omega).
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <ostream>
@@ -19,15 +20,13 @@ using results::put;
 
 struct Arguments : PhaseArguments {
   std::vector<double> alpha{2.0};
-  std::string branch = "all";
   std::vector<double> start;  // q, m, theta, V in the reporting convention; empty: the branch's own starts
   bool trace = false;
 
   void declare(Options& options) {
     options.grid("alpha", alpha, kPositive, "Samples per dimension");
     declare_model(options);
-    options.choice("branch", branch, {"semantic", "positional", "uninformed", "all"},
-                   "Branch of fixed points");
+    declare_branch(options);
     declare_solver(options, "Relative error allowed on every printed quantity");
     options.text(
         "start", "q,m,theta,V", "", "Starting point in the units of the table",
@@ -45,17 +44,15 @@ struct Arguments : PhaseArguments {
   void finish(const Options& options) {
     PhaseArguments::finish(options);
     if (start.empty()) return;
-    const double student = start[0] - start[2] * start[2] / (sigma * sigma);
+    if (rank > 1 || teacher_rank > 1 || positional_matrix.size() != static_cast<std::size_t>(tokens))
+      throw UsageError(
+          "--start: not available here, expected --rank 1, --teacher-rank 1 and one positional direction");
+    const double student = start[0] - start[2] * start[2] / variance();
     if (!(student > 0))
       throw UsageError("--start: q - theta^2/sigma^2 = " + to_text(student) +
                        " is not allowed, expected > 0");
   }
 };
-
-std::vector<phase::Branch> branches(const std::string& name) {
-  if (name == "all") return {phase::kSemantic, phase::kPositional, phase::kUninformed};
-  return {phase::branch_named(name)};
-}
 
 void add_trace(std::vector<Json>& trace, const BranchSolution& s, double omega, double variance) {
   for (const phase::TraceStep& step : s.trace) {
@@ -71,11 +68,27 @@ void add_trace(std::vector<Json>& trace, const BranchSolution& s, double omega, 
   }
 }
 
-void print_table(std::ostream& err, const std::vector<Json>& records) {
-  Table table({"alpha", "omega", "branch", "q", "m", "theta", "V", "train_loss", "gen_error", "status"});
+void print_table(std::ostream& err, const std::vector<Json>& records, std::int64_t rank) {
+  // At rank 1 there are q, m, theta and V; at higher ranks their invariants (results/phase_record.hpp).
+  const auto any = [&](const std::string& key) {
+    return std::any_of(records.begin(), records.end(), [&](const Json& r) { return r.contains(key); });
+  };
+  std::vector<std::string> shown;
+  const auto eigenvalues = [&](const std::string& of) {
+    for (std::int64_t k = 1; k <= rank; ++k) shown.push_back(rank == 1 ? of : of + "_" + std::to_string(k));
+  };
+  eigenvalues("q");
+  shown.push_back(any("mu_norm") ? "mu_norm" : "m");
+  shown.push_back(any("theta_norm") ? "theta_norm" : "theta");
+  eigenvalues("V");
+  shown.insert(shown.end(), {"train_loss", "gen_error"});
+  std::vector<std::string> header{"alpha", "omega", "branch"};
+  header.insert(header.end(), shown.begin(), shown.end());
+  header.push_back("status");
+  Table table(header);
   for (const Json& r : records) {
     std::vector<std::string> row{short_number(r["alpha"]), short_number(r["omega"]), r["branch"]};
-    for (const std::string key : {"q", "m", "theta", "V", "train_loss", "gen_error"})
+    for (const std::string& key : shown)
       row.push_back(r.contains(key) ? with_error(r[key], r.value(key + "_error", 0.0)) : "-");
     std::string status = r["status"];
     if (r.contains("branch_found")) status += " to " + r["branch_found"].get<std::string>();
@@ -84,13 +97,16 @@ void print_table(std::ostream& err, const std::vector<Json>& records) {
     table.add(row);
   }
   table.print(err);
-  err << "linear baseline, gen_error: " << short_number(records.front()["gen_error_linear"])
-      << "   (overlaps: q = sigma^2 |Q|^2/d, theta = sigma^2 Q.Q*/d, m = Q.e/sqrt(d), V in units "
-         "1/sigma^2)\n";
+  const Json& first = records.front();
+  const double baseline_error = first.value("gen_error_linear_error", 0.0);
+  err << "linear baseline, gen_error: "
+      << (baseline_error > 0 ? with_error(first["gen_error_linear"], baseline_error)
+                             : short_number(first["gen_error_linear"]))
+      << "   (overlaps: q = sigma^2 |Q|^2/d, theta = sigma^2 Q.Q*/d, m = Q.e/sqrt(d), V in units 1/sigma^2"
+      << (rank > 1 ? "; eigenvalues of q, V along their directions" : "") << ")\n";
 }
 
-phase::Overlaps start_overlaps(const std::vector<double>& start, double sigma) {
-  const double variance = sigma * sigma;
+phase::Overlaps start_overlaps(const std::vector<double>& start, double variance) {
   phase::Overlaps o;
   o.q = Eigen::MatrixXd::Constant(1, 1, start[0] / variance);
   o.m = Eigen::MatrixXd::Constant(1, 1, start[1]);
@@ -104,10 +120,10 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   results::Result result = new_result(options, arguments.run, context);
   if (arguments.trace) result.trace.emplace();
 
-  const double variance = arguments.sigma * arguments.sigma;
-  const std::vector<phase::Branch> wanted = branches(arguments.branch);
+  const double variance = arguments.variance();
+  const std::vector<phase::Branch> wanted = arguments.branches();
   std::optional<phase::Overlaps> start;
-  if (!arguments.start.empty()) start = start_overlaps(arguments.start, arguments.sigma);
+  if (!arguments.start.empty()) start = start_overlaps(arguments.start, variance);
 
   phase::SolveOptions solve = arguments.solve_options();
   solve.trace = arguments.trace;
@@ -133,7 +149,7 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
         const bool absent = s.status == Status::branch_changed;
         all_converged =
             all_converged && (s.status == Status::converged || (absent && arguments.branch == "all"));
-        records.push_back(results::phase_record(s, omega, variance, solver.quadrature().linear_baseline));
+        records.push_back(results::phase_record(s, omega, variance, solver.quadrature()));
         if (result.trace) add_trace(*result.trace, s, omega, variance);
       }
       results::mark_global_minimum(records);
@@ -141,7 +157,8 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
     }
   }
   output.write(result);
-  if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.records);
+  if (!arguments.run.quiet && !result.records.empty())
+    print_table(context.err, result.records, arguments.rank);
   return exit_code(all_converged);
 }
 

@@ -25,7 +25,7 @@ using results::Sweep;
 
 struct Arguments : PhaseArguments {
   std::vector<double> alpha = parse_grid("", "0.05:2:40", {});
-  std::string branch = "all", resume;
+  std::string resume;
   std::int64_t shard = 1, shards = 1;
 
   Arguments() {
@@ -36,8 +36,7 @@ struct Arguments : PhaseArguments {
   void declare(Options& options) {
     options.grid("alpha", alpha, kPositive, "Samples per dimension, ascending");
     declare_model(options);
-    options.choice("branch", branch, {"semantic", "positional", "uninformed", "all"},
-                   "Branch of fixed points");
+    declare_branch(options);
     declare_solver(options, "Relative error allowed on every quantity of a record");
     options.presentation();
     options.path(
@@ -86,8 +85,7 @@ struct Arguments : PhaseArguments {
     std::vector<Json> records;
     for (const phase::BranchSolution& s :
          phase::follow_branch(solver, phase::branch_named(sweep.branch(task)), sweep.alphas()))
-      records.push_back(
-          results::phase_record(s, omega_value, sigma * sigma, solver.quadrature().linear_baseline));
+      records.push_back(results::phase_record(s, omega_value, variance(), solver.quadrature()));
     return records;
   }
 };

@@ -81,18 +81,31 @@ TEST_CASE("grids") {
 }
 
 TEST_CASE("matrices, words and starting points") {
-  check_refused("phase solve",
-                {{"--teacher-matrix .6,.4,.4,.7", {"--teacher-matrix", "row 2", "0.4,0.7", "sum to 1"}},
-                 {"--teacher-matrix .6,.4,.4", {"--teacher-matrix", "'.6,.4,.4'", "4 values", "[0, 1]"}},
-                 {"--teacher-matrix 1.5,-.5,.4,.6", {"--teacher-matrix", "'1.5'", "[0, 1]"}},
-                 {"--branch spiritual", {"--branch", "'spiritual'", "positional"}},
-                 {"--quadrature gauss", {"--quadrature", "'gauss'", "qmc"}},
-                 {"--start 1,2,3", {"--start", "'1,2,3'", "q,m,theta,V"}},
-                 {"--start 1,x,0,1", {"--start", "'x'", "a real number of any size"}},
-                 {"--start -1,0,0,1", {"--start", "q > 0"}},
-                 {"--start .1,0,.3,10", {"--start", "theta^2"}},
-                 {"--progress maybe", {"--progress", "'maybe'", "never"}},
-                 {"--trace=maybe", {"--trace", "'maybe'", "true, false"}}});
+  check_refused(
+      "phase solve",
+      {{"--teacher-matrix .6,.4,.4,.7", {"--teacher-matrix", "row 2", "0.4,0.7", "sum to 1"}},
+       {"--teacher-matrix .6,.4,.4", {"--teacher-matrix", "'0.6,0.4,0.4'", "4 values", "[0, 1]"}},
+       {"--teacher-matrix 1.5,-.5,.4,.6", {"--teacher-matrix", "'1.5'", "[0, 1]"}},
+       {"--teacher-matrix .5,.4", {"--teacher-matrix", "row 1", "0.5,0.4", "sum to 1"}},
+       {"--tokens 3 --teacher-matrix .6,.4,.4,.6", {"--teacher-matrix", "9 values", "--tokens 3"}},
+       {"--tokens 1", {"--tokens", "'1'", "2 to 64"}},
+       {"--sigma .5,.6,.7", {"--sigma", "'0.5,0.6,0.7'", "--tokens 2"}},
+       {"--sigma .5,-1", {"--sigma", "'-1'"}},
+       {"--rank 0", {"--rank", "'0'", "1 to 32"}},
+       {"--rank 30", {"--rank", "62", "at most 60"}},
+       {"--rank 2 --quadrature jump", {"--quadrature", "jump", "qmc"}},
+       {"--rank 2 --start .1,.1,.1,10", {"--start", "--rank 1"}},
+       {"--branch mixed", {"--branch", "'mixed'", "--rank 2"}},
+       {"--branch positional --positional-matrix 0,0", {"--positional-matrix", "zero", "positional"}},
+       {"--positional-matrix 1,2,3", {"--positional-matrix", "'1,2,3'", "multiple of 2"}},
+       {"--branch spiritual", {"--branch", "'spiritual'", "positional"}},
+       {"--quadrature gauss", {"--quadrature", "'gauss'", "qmc"}},
+       {"--start 1,2,3", {"--start", "'1,2,3'", "q,m,theta,V"}},
+       {"--start 1,x,0,1", {"--start", "'x'", "a real number of any size"}},
+       {"--start -1,0,0,1", {"--start", "q > 0"}},
+       {"--start .1,0,.3,10", {"--start", "theta^2"}},
+       {"--progress maybe", {"--progress", "'maybe'", "never"}},
+       {"--trace=maybe", {"--trace", "'maybe'", "true, false"}}});
   check_refused("phase simulate",
                 {{"--teacher-matrix .6,.4,.4,.7", {"--teacher-matrix", "row 2", "0.4,0.7"}},
                  {"--alpha 1:2:100 --instances 10001", {"--instances", "'10001'", "1000000"}}});

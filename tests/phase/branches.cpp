@@ -240,7 +240,8 @@ TEST_CASE("randomised quasi-Monte-Carlo agrees with the jump quadrature within t
     if (p.asymmetric) model.teacher_matrix << 0.8, 0.2, 0.45, 0.55;
     const BranchSolution jump = solve(model, p.alpha, p.branch, options_at(1e-4));
     REQUIRE(jump.status == Status::converged);
-    const BranchSolver solver(model, random_quadrature(model, 11, 2), options_at(1e-2));
+    const BranchSolver solver(model, random_quadrature(model, attention_loss(model), 11, 2),
+                              options_at(1e-2));
     const BranchSolution random = solver.solve(p.alpha, p.branch);
     REQUIRE(random.status == Status::converged);
     check_compatible(random, jump);

@@ -29,8 +29,8 @@ struct FixedPointOptions {
   double start_anderson = 0.3;  // residual below which Anderson mixing takes over from damped steps
   double start_newton = 0.1;    // residual below which Newton is tried
   int anderson_depth = 5;       // number of earlier points kept
-  // Given an accepted point and F there, says that no fixed point that is wanted lies ahead; the run then ends
-  // there.
+  // Given an accepted point and F there, says that no fixed point that is wanted lies ahead; the run then
+  // ends there.
   std::function<bool(const Eigen::VectorXd& x, const Eigen::VectorXd& fx)> abandon;
 };
 

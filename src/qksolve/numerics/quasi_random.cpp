@@ -7,17 +7,13 @@
 #include <stdexcept>
 
 namespace qksolve::numerics {
-namespace {
 
-// Steele, Lea & Flood (2014): the finaliser of SplitMix64, a bijection that decorrelates neighbouring keys.
 std::uint64_t mix(std::uint64_t key) {
   key += 0x9e3779b97f4a7c15U;
   key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9U;
   key = (key ^ (key >> 27)) * 0x94d049bb133111ebU;
   return key ^ (key >> 31);
 }
-
-}  // namespace
 
 std::vector<double> shifted_sobol_normals(int dimensions, int log2_points, std::uint64_t seed,
                                           int replicate) {

@@ -12,4 +12,7 @@ namespace qksolve::numerics {
 // mean over the points of any integrand is unbiased for each of them. log2_points in [3, 26].
 std::vector<double> shifted_sobol_normals(int dimensions, int log2_points, std::uint64_t seed, int replicate);
 
+// Steele, Lea & Flood (2014): the finaliser of SplitMix64, a bijection that decorrelates neighbouring keys.
+std::uint64_t mix(std::uint64_t key);
+
 }  // namespace qksolve::numerics

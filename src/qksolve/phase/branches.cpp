@@ -2,6 +2,7 @@
 
 #include <Eigen/Eigenvalues>
 #include <Eigen/LU>
+#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -10,6 +11,12 @@ namespace qksolve::phase {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
+
+std::vector<Branch> all_branches(int rank) {
+  std::vector<Branch> all{kSemantic, kPositional, kUninformed};
+  if (rank > 1) all.push_back(kMixed);
+  return all;
+}
 
 Branch branch_named(const std::string& name) {
   for (const Branch& branch : {kSemantic, kPositional, kUninformed, kMixed})
@@ -42,55 +49,96 @@ constexpr double kVanished = 1e-3;
 // there.
 constexpr int kLastTry = 100;
 
-// The free components of the overlaps on a branch as one vector: upper triangles of q and V, then theta, then
-// m.
+// Which columns of Q carry which overlap on a branch. The risk depends on Q Q' only, so that any rotation of
+// the columns is the same student: the encodings take the first columns, the teacher's directions the next
+// ones, as far as there are columns. Reflections of single columns, together with the teacher's, then leave
+// the rest at zero: the off-diagonal entries of q and V except among the columns of several encodings.
+struct Layout {
+  int m_columns = 0, theta_first = 0, theta_columns = 0;
+
+  Layout(const Model& model, const Branch& branch) {
+    if (branch.m) m_columns = std::min(model.directions(), model.rank);
+    if (branch.theta) {
+      if (m_columns == model.rank && model.rank > 1) --m_columns;
+      theta_first = model.rank > m_columns ? m_columns : 0;
+      theta_columns = std::min(model.teacher_rank, model.rank - theta_first);
+    }
+  }
+};
+
+// The free components of the overlaps as one vector: q and V, then theta, then m.
 class Coordinates {
  public:
-  Coordinates(const Model& model, const Branch& branch) : branch_(branch) {
+  // Those of a branch, or all there are.
+  Coordinates(const Model& model, const Branch& branch) : Coordinates(model) {
+    const Layout layout(model, branch);
+    const auto off = [&](const Entry& e) {
+      if (e.of == &Overlaps::m)
+        return e.row >= layout.m_columns || (layout.m_columns > 1 && e.row > e.column);
+      if (e.of == &Overlaps::theta)
+        return layout.theta_columns == 0 || e.column >= layout.theta_columns ||
+               e.row != layout.theta_first + e.column;
+      return e.row != e.column && e.column >= layout.m_columns;
+    };
+    std::erase_if(entries_, off);
+  }
+
+  explicit Coordinates(const Model& model) {
     zero_.q = zero_.V = MatrixXd::Zero(model.rank, model.rank);
     zero_.theta = MatrixXd::Zero(model.rank, model.teacher_rank);
     zero_.m = MatrixXd::Zero(model.rank, model.directions());
+    for (const auto symmetric : {&Overlaps::q, &Overlaps::V})
+      for (Eigen::Index j = 0; j < model.rank; ++j)
+        for (Eigen::Index i = 0; i <= j; ++i) entries_.push_back({symmetric, i, j});
+    for (const auto whole : {&Overlaps::theta, &Overlaps::m})
+      for (Eigen::Index j = 0; j < (zero_.*whole).cols(); ++j)
+        for (Eigen::Index i = 0; i < model.rank; ++i) entries_.push_back({whole, i, j});
   }
 
   VectorXd pack(const Overlaps& o) const {
-    std::vector<double> x;
-    visit(o, [&x](double value) { x.push_back(value); });
-    return Eigen::Map<VectorXd>(x.data(), static_cast<Eigen::Index>(x.size()));
+    VectorXd x(size());
+    for (Eigen::Index k = 0; k < size(); ++k) x[k] = (o.*entry(k).of)(entry(k).row, entry(k).column);
+    return x;
   }
 
   Overlaps unpack(const VectorXd& x) const {
     Overlaps o = zero_;
-    Eigen::Index next = 0;
-    visit(o, [&](double& value) { value = x[next++]; });
+    for (Eigen::Index k = 0; k < size(); ++k) (o.*entry(k).of)(entry(k).row, entry(k).column) = x[k];
     o.q = MatrixXd(o.q.selfadjointView<Eigen::Upper>());
     o.V = MatrixXd(o.V.selfadjointView<Eigen::Upper>());
     return o;
   }
 
-  // Residuals count relative to the value, those of theta and m at least relative to sqrt(q) kVanished.
+  // Residuals count relative to the value, those of theta and m at least relative to sqrt(q) kVanished, those
+  // off the diagonal of q and V relative to the diagonal.
   VectorXd scale(const VectorXd& x) const {
-    Overlaps o = unpack(x);
+    const Overlaps o = unpack(x);
     const double floor = kVanished * std::sqrt(std::abs(o.q.trace()));
-    o.q = o.q.cwiseAbs();
-    o.V = o.V.cwiseAbs();
-    o.theta = o.theta.cwiseAbs().cwiseMax(floor);
-    o.m = o.m.cwiseAbs().cwiseMax(floor);
-    return pack(o).cwiseMax(1e-300);
+    VectorXd scales = x.cwiseAbs();
+    for (Eigen::Index k = 0; k < size(); ++k) {
+      const Entry& e = entry(k);
+      const MatrixXd& values = o.*e.of;
+      if (e.of == &Overlaps::theta || e.of == &Overlaps::m)
+        scales[k] = std::max(scales[k], floor);
+      else if (e.row != e.column)
+        scales[k] = std::sqrt(std::abs(values(e.row, e.row) * values(e.column, e.column)));
+    }
+    return scales.cwiseMax(1e-300);
   }
+
+  Eigen::Index size() const { return static_cast<Eigen::Index>(entries_.size()); }
+  bool is_theta(Eigen::Index k) const { return entry(k).of == &Overlaps::theta; }
+  bool is_m(Eigen::Index k) const { return entry(k).of == &Overlaps::m; }
 
  private:
-  template <class O, class Visitor>
-  void visit(O& o, Visitor&& visitor) const {
-    for (auto* symmetric : {&o.q, &o.V})
-      for (Eigen::Index j = 0; j < symmetric->cols(); ++j)
-        for (Eigen::Index i = 0; i <= j; ++i) visitor((*symmetric)(i, j));
-    if (branch_.theta)
-      for (Eigen::Index i = 0; i < o.theta.size(); ++i) visitor(o.theta.data()[i]);
-    if (branch_.m)
-      for (Eigen::Index i = 0; i < o.m.size(); ++i) visitor(o.m.data()[i]);
-  }
+  struct Entry {
+    MatrixXd Overlaps::*of;
+    Eigen::Index row, column;
+  };
 
-  Branch branch_;
+  const Entry& entry(Eigen::Index k) const { return entries_[static_cast<std::size_t>(k)]; }
+
+  std::vector<Entry> entries_;
   Overlaps zero_;
 };
 
@@ -103,17 +151,21 @@ std::vector<Overlaps> default_starts(const Model& model, double alpha, const Bra
   // V = 1/(lambda + Vhat), where Vhat is alpha sigma^4 times the mean curvature of the loss, about a tenth.
   const double variance = model.sigma.cwiseAbs2().mean();
   const double V = 1.0 / (model.lambda + 0.1 * alpha * variance * variance);
+  const Layout layout(model, branch);
   std::vector<Overlaps> starts;
   for (const Start& s :
        {Start{0.45, 0.6, 0.25, 1.0}, Start{1.0, 0.95, 0.5, 0.2}, Start{0.2, 0.4, 0.15, 0.04}}) {
     Overlaps o;
-    const double q = branch.m && !branch.theta ? 0.2 + 0.25 * (s.q - 0.2) : s.q;
-    o.q = q * MatrixXd::Identity(model.rank, model.rank);
+    o.q = s.q * MatrixXd::Identity(model.rank, model.rank);
     o.V = s.v * V * MatrixXd::Identity(model.rank, model.rank);
     o.theta = MatrixXd::Zero(model.rank, model.teacher_rank);
     o.m = MatrixXd::Zero(model.rank, model.directions());
-    if (branch.theta) o.theta.diagonal().setConstant(s.theta);
-    if (branch.m) o.m.col(0)[0] = s.m;
+    for (int k = 0; k < layout.theta_columns; ++k) o.theta(layout.theta_first + k, k) = s.theta;
+    // Columns that carry an encoding, and nothing of the teacher, are shorter.
+    for (int k = 0; k < layout.m_columns; ++k) {
+      o.m(k, k) = s.m;
+      if (layout.theta_columns == 0 || k < layout.theta_first) o.q(k, k) = 0.2 + 0.25 * (s.q - 0.2);
+    }
     starts.push_back(o);
   }
   return starts;
@@ -135,7 +187,10 @@ Branch identify(const Overlaps& o) {
 class BranchRun {
  public:
   BranchRun(const BranchSolver& solver, double alpha, const Branch& branch)
-      : solver_(solver), options_(solver.options_), coordinates_(solver.model_, branch) {
+      : solver_(solver),
+        options_(solver.options_),
+        layout_(solver.model_, branch),
+        coordinates_(solver.model_, branch) {
     solution_.branch = branch;
     solution_.alpha = alpha;
   }
@@ -152,14 +207,15 @@ class BranchRun {
   bool interrupted() const { return solver_.interrupted_ && solver_.interrupted_(); }
 
   // F on the branch at one level of the quadrature; replicate -1: the mean over all of them.
-  bool evaluate(const Coordinates& coordinates, const VectorXd& x, int level, int replicate, VectorXd& fx) {
+  bool evaluate(const Coordinates& coordinates, const VectorXd& x, int level, int replicate, VectorXd& fx,
+                bool gauge = true) {
     const Overlaps o = coordinates.unpack(x);
     if (!admissible(o) || o.q.trace() > largest_norm() || interrupted()) return false;
     ++solution_.map_evaluations;
     moments_ = expectation(o, level, replicate);
     const auto next = update(solver_.model_, solution_.alpha, o, moments_, options_.response);
     if (!next) return false;
-    fx = coordinates.pack(*next);
+    fx = coordinates.pack(gauge && layout_.m_columns > 1 ? fix_gauge(*next) : *next);
     return fx.allFinite();
   }
 
@@ -172,6 +228,19 @@ class BranchRun {
       if (now < small && largest(next.*overlap) < 0.8 * now) (o.*overlap).setZero();
     }
     return identify(o);
+  }
+
+  // Several encodings share columns: the rotation in which the j-th has no part in later columns than the
+  // j-th.
+  Overlaps fix_gauge(const Overlaps& o) const {
+    const int columns = layout_.m_columns;
+    const Eigen::HouseholderQR<MatrixXd> qr(o.m.topRows(columns));
+    MatrixXd rotation = MatrixXd::Identity(o.q.rows(), o.q.rows());
+    rotation.topLeftCorner(columns, columns) = MatrixXd(qr.householderQ());
+    for (int k = 0; k < columns; ++k)
+      if (qr.matrixQR()(k, k) < 0) rotation.col(k) *= -1.0;
+    return {rotation.transpose() * o.q * rotation, rotation.transpose() * o.theta, rotation.transpose() * o.m,
+            rotation.transpose() * o.V * rotation};
   }
 
   // Whether the student is as good as Q = 0, which is the minimum where the penalty outweighs what the data
@@ -310,10 +379,12 @@ class BranchRun {
     e.overlaps = coordinates_.unpack(x);
     e.train_loss = training_loss(solver_.model_, solution_.alpha, e.overlaps, moments_);
     e.envelope = expected_envelope(e.overlaps, moments_);
-    double error = 0;
+    const Quadrature& quadrature = solver_.quadrature_;
+    test_error_ = 0;
     e.generalization_error =
-        solver_.quadrature_.generalization_error(e.overlaps, 0.02 * options_.tolerance, error);
-    test_error_ = error;
+        quadrature.generalization_error
+            ? quadrature.generalization_error(e.overlaps, 0.02 * options_.tolerance, test_error_)
+            : moments_.test_loss;
     solution_.jump_mass = moments_.jump_mass;
     solution_.has_jump_mass = !replicated();
     return e;
@@ -401,7 +472,10 @@ class BranchRun {
   }
 
   bool accurate(const VectorXd& values, const VectorXd& errors) const {
-    return (errors.array() <= options_.tolerance * values.array().abs()).all() &&
+    VectorXd sizes = values.cwiseAbs();
+    const Eigen::Index n = coordinates_.size();
+    sizes.head(n) = coordinates_.scale(values.head(n));
+    return (errors.array() <= options_.tolerance * sizes.array()).all() &&
            solution_.residual <= options_.tolerance;
   }
 
@@ -481,30 +555,28 @@ class BranchRun {
   // Eigenvalues of the Jacobian with all overlaps free, and by the sectors that the signs of theta and m
   // separate.
   void stability() {
-    const Coordinates all(solver_.model_, kMixed);
-    const VectorXd x = all.pack(coordinates_.unpack(x_));
+    const Coordinates all(solver_.model_);
+    const Overlaps o = coordinates_.unpack(x_);
+    const VectorXd x = all.pack(o);
     const int level = options_.level.value_or(options_.tolerance < 1e-3 ? 1 : 0);
     const numerics::Map map = [&](const VectorXd& at, VectorXd& fx) {
-      return evaluate(all, at, level, -1, fx);
+      return evaluate(all, at, level, -1, fx, false);
     };
     VectorXd scale = all.scale(x);
     // A derivative in an overlap that is switched off needs a step that is not lost in the quadrature's
     // error.
-    const Eigen::Index first =
-        scale.size() - solver_.model_.rank * (solver_.model_.teacher_rank + solver_.model_.directions());
-    const double norm = std::sqrt(coordinates_.unpack(x_).q.trace());
-    for (Eigen::Index i = first; i < scale.size(); ++i) scale[i] = std::max(scale[i], norm);
-    const MatrixXd j = numerics::jacobian(map, x, scale, 2e-3);
+    const double norm = std::sqrt(o.q.trace());
+    for (Eigen::Index i = 0; i < scale.size(); ++i)
+      if (all.is_theta(i) || all.is_m(i)) scale[i] = std::max(scale[i], norm);
+    MatrixXd j = numerics::jacobian(map, x, scale, 2e-3);
     if (j.size() == 0 || !j.allFinite()) return;
+    project_out_rotations(all, o, scale, j);
 
     solution_.spectral_radius = Eigen::EigenSolver<MatrixXd>(j, false).eigenvalues().cwiseAbs().maxCoeff();
-    const Eigen::Index thetas = solver_.model_.rank * solver_.model_.teacher_rank;
     auto growth = [&](bool with_theta, bool with_m, bool with_rest) {
       std::vector<Eigen::Index> kept;
-      for (Eigen::Index i = 0; i < j.rows(); ++i) {
-        const bool is_theta = i >= first && i < first + thetas, is_m = i >= first + thetas;
-        if (is_theta ? with_theta : is_m ? with_m : with_rest) kept.push_back(i);
-      }
+      for (Eigen::Index i = 0; i < j.rows(); ++i)
+        if (all.is_theta(i) ? with_theta : all.is_m(i) ? with_m : with_rest) kept.push_back(i);
       return Eigen::EigenSolver<MatrixXd>(MatrixXd(j(kept, kept)), false).eigenvalues().real().maxCoeff();
     };
     const Branch& b = solution_.branch;
@@ -512,8 +584,48 @@ class BranchRun {
     solution_.growth_m = growth(b.theta && b.m, true, b.m);
   }
 
+  // Rotations of the columns of Q, and of the teacher's, lead from a fixed point to others that are the same
+  // student: they are eigenvectors of the Jacobian j with eigenvalue 1, which say nothing of stability. Makes
+  // these eigenvalues 0 and leaves the others.
+  void project_out_rotations(const Coordinates& all, const Overlaps& o, const VectorXd& scale,
+                             MatrixXd& j) const {
+    std::vector<VectorXd> tangents;
+    const auto generator = [](Eigen::Index n, Eigen::Index a, Eigen::Index b) {
+      MatrixXd k = MatrixXd::Zero(n, n);
+      k(a, b) = 1.0;
+      k(b, a) = -1.0;
+      return k;
+    };
+    for (Eigen::Index b = 1; b < o.q.rows(); ++b)
+      for (Eigen::Index a = 0; a < b; ++a) {
+        const MatrixXd k = generator(o.q.rows(), a, b);
+        tangents.push_back(
+            all.pack({o.q * k - k * o.q, k.transpose() * o.theta, k.transpose() * o.m, o.V * k - k * o.V}));
+      }
+    for (Eigen::Index b = 1; b < o.theta.cols(); ++b)
+      for (Eigen::Index a = 0; a < b; ++a)
+        tangents.push_back(
+            all.pack({MatrixXd::Zero(o.q.rows(), o.q.rows()), o.theta * generator(o.theta.cols(), a, b),
+                      MatrixXd::Zero(o.m.rows(), o.m.cols()), MatrixXd::Zero(o.q.rows(), o.q.rows())}));
+    if (tangents.empty()) return;
+    // Gram-Schmidt in units of the scales; rotations that move nothing drop out.
+    j = scale.cwiseInverse().asDiagonal() * j * scale.asDiagonal();
+    std::vector<VectorXd> basis;
+    for (VectorXd t : tangents) {
+      t = t.cwiseQuotient(scale);
+      for (const VectorXd& e : basis) t -= e.dot(t) * e;
+      if (t.norm() > 1e-6) basis.push_back(t.normalized());
+    }
+    const MatrixXd identity = MatrixXd::Identity(j.rows(), j.cols());
+    for (const VectorXd& e : basis) {
+      const MatrixXd p = identity - e * e.transpose();
+      j = p * j * p;
+    }
+  }
+
   const BranchSolver& solver_;
   const SolveOptions& options_;
+  Layout layout_;
   Coordinates coordinates_;
   BranchSolution solution_;
   VectorXd x_, slowest_, remaining_step_;

@@ -23,6 +23,9 @@ inline const Branch kSemantic{"semantic", true, false};
 inline const Branch kPositional{"positional", false, true};
 inline const Branch kUninformed{"uninformed", false, false};
 inline const Branch kMixed{"mixed", true, true};
+// All branches of a model: the first three, and at rank >= 2, where each overlap can have a column of its
+// own, the mixed one.
+std::vector<Branch> all_branches(int rank);
 // Throws std::invalid_argument for a name that is none of these.
 Branch branch_named(const std::string& name);
 

@@ -21,7 +21,13 @@ MatrixXd start_point(const FiniteSize<Store>& instance, Init init) {
                            static_cast<std::uint64_t>(k), Q.col(k).data(), static_cast<std::size_t>(d));
   Q *= kRandomEntry;
   if (init == Init::random) return Q;
-  const MatrixXd& informed = init == Init::semantic ? instance.teacher() : instance.directions();
+  MatrixXd informed(d, 0);
+  const auto append = [&informed](const MatrixXd& columns) {
+    informed.conservativeResize(Eigen::NoChange, informed.cols() + columns.cols());
+    informed.rightCols(columns.cols()) = columns;
+  };
+  if (init != Init::semantic) append(instance.directions());
+  if (init != Init::positional) append(instance.teacher());
   const auto columns = std::min(Q.cols(), informed.cols());
   Q.leftCols(columns) = informed.leftCols(columns);
   return Q;
@@ -132,7 +138,17 @@ InstanceResult run_stored(const Model& model, const Draw& draw, const std::vecto
 }  // namespace
 
 std::string init_name(Init init) {
-  return init == Init::semantic ? "semantic" : init == Init::positional ? "positional" : "random";
+  switch (init) {
+    case Init::semantic:
+      return "semantic";
+    case Init::positional:
+      return "positional";
+    case Init::mixed:
+      return "mixed";
+    case Init::random:
+      break;
+  }
+  return "random";
 }
 
 std::optional<Init> branch_of(const Overlaps& overlaps, double teacher_norm, std::int64_t dimension) {

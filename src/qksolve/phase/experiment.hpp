@@ -19,7 +19,8 @@ enum class Optimizer { gradient_descent, adam, lbfgs, message_passing };
 
 // Where a minimiser starts: at the teacher Q*, at the positional directions e_a, or at random entries N(0,
 // .1^2). Columns of Q beyond those of Q* or e_a start at random.
-enum class Init { semantic, positional, random };
+// At Q*, at the positional directions, at both in columns of their own, or random.
+enum class Init { semantic, positional, mixed, random };
 std::string init_name(Init init);
 
 struct ExperimentOptions {

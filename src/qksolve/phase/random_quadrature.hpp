@@ -1,10 +1,12 @@
-// Randomised quasi-Monte-Carlo quadrature of the two-token, rank-one state evolution: the second, independent
-// method. It knows nothing about jumps, finds every proximal point by descent from several starts, and its
-// error bars are the spread over independent randomisations.
+// Randomised quasi-Monte-Carlo quadrature of the state evolution for any number of tokens and any ranks: the
+// general method, and the independent second one where the rule that follows the jumps applies. It knows
+// nothing about jumps, finds every proximal point by descent from several starts, and its error bars are the
+// spread over independent randomisations.
 #pragma once
 
 #include <cstdint>
 
+#include "qksolve/phase/sequence_loss.hpp"
 #include "qksolve/phase/state_evolution.hpp"
 
 namespace qksolve::phase {
@@ -12,8 +14,16 @@ namespace qksolve::phase {
 inline constexpr int kRandomLevels = 7;  // level k: 2^(10 + 2k) points a replicate
 inline constexpr int kRandomReplicates = 16;
 
-// Needs is_two_token(model), else std::invalid_argument. A given seed gives the same numbers for any
-// `threads`.
-Quadrature random_quadrature(const Model& model, std::uint64_t seed, int threads);
+// Coordinates of a sample: L (r + r*) normal deviates. Sobol points are known for so many of them.
+inline constexpr int kMostCoordinates = 60;
+
+// Bytes kept from one evaluation to the next on this level: minima of all nodes, and nodes of one replicate.
+double required_memory(const Model& model, int level);
+
+// A given seed gives the same numbers for any `threads`. The minimum of every node is kept as a start for the
+// next evaluation on the same level, so that evaluations are cheaper than the first, and the quadrature of
+// one solve is not to be shared by several threads. Throws std::invalid_argument if L (r + r*) >
+// kMostCoordinates.
+Quadrature random_quadrature(const Model& model, const SequenceLoss& loss, std::uint64_t seed, int threads);
 
 }  // namespace qksolve::phase

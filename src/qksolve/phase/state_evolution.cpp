@@ -30,6 +30,7 @@ Moments& Moments::operator+=(const Moments& other) {
   classical_response += other.classical_response;
   teacher_response += other.teacher_response;
   positional_force += other.positional_force;
+  test_loss += other.test_loss;
   jump_mass += other.jump_mass;
   mass += other.mass;
   return *this;
@@ -42,6 +43,7 @@ Moments& Moments::operator*=(double factor) {
   classical_response *= factor;
   teacher_response *= factor;
   positional_force *= factor;
+  test_loss *= factor;
   jump_mass *= factor;
   mass *= factor;
   return *this;

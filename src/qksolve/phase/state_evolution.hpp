@@ -20,6 +20,7 @@ struct Moments {
   Eigen::MatrixXd classical_response;  // the same without the jumps,        r x r
   Eigen::MatrixXd teacher_response;    // sum_l sigma_l^2 E[df_l/dh_l],      r x r*, by parts
   Eigen::MatrixXd positional_force;    // sum_l B_la E[f_l] in column a,     r x directions
+  double test_loss = 0;                // E[1/2 tr (S(c) - T) D (S(c) - T)'], where the rule computes it
   double jump_mass = 0;  // share of the quadrature's lines of centres on which the proximal map jumps
   double mass = 1;       // E[1] by the same rule: 1 up to its error
 
@@ -39,9 +40,9 @@ struct Quadrature {
   // Needs admissible overlaps.
   std::function<Moments(const Overlaps&, int level, int replicate)> evaluate;
   // 1/2 E tr (S(c) - T) D (S(c) - T)', the test error of a student with these overlaps, to the relative
-  // `tolerance`; `error` receives the estimated error.
+  // `tolerance`; `error` receives the estimated error. Empty: `evaluate` gives it, as test_loss.
   std::function<double(const Overlaps&, double tolerance, double& error)> generalization_error;
-  double linear_baseline = 0;  // test error of the best positional-only linear map
+  double linear_baseline = 0, linear_baseline_error = 0;  // test error of the best positional-only linear map
 };
 
 // Which response closes the equation for V: the full derivative of the replica-symmetric theory, or the

@@ -141,24 +141,31 @@ class Search {
     return t;
   }
 
-  Function loss_difference() {
-    return [this](double alpha, double tolerance) -> std::optional<Value> {
+  Function loss_difference(const Branch& one, const Branch& other) {
+    return [this, one, other](double alpha, double tolerance) -> std::optional<Value> {
       const BranchSolver solver = at_tolerance(tolerance);
-      const BranchSolution a = solve(solver, kSemantic, alpha), b = solve(solver, kPositional, alpha);
+      const BranchSolution a = solve(solver, one, alpha), b = solve(solver, other, alpha);
       if (!exists(a) || !exists(b)) return std::nullopt;
       return Value{a.estimate.train_loss - b.estimate.train_loss,
                    a.estimate.train_loss_error + b.estimate.train_loss_error};
     };
   }
 
-  // Which of the two branches has the lower training loss at a point of the scan: -1 semantic, +1 positional;
-  // 0 none.
-  int lower_branch(std::size_t i) {
-    const BranchSolution &a = scan(kSemantic)[i], &b = scan(kPositional)[i];
-    if (!exists(a) && !exists(b)) return 0;
-    if (!exists(a)) return 1;
-    if (!exists(b)) return -1;
-    return a.estimate.train_loss < b.estimate.train_loss ? -1 : 1;
+  // The branches that can be the minimum.
+  std::vector<Branch> contenders() const {
+    std::vector<Branch> all{kSemantic, kPositional};
+    if (solver_.model().rank > 1) all.push_back(kMixed);
+    return all;
+  }
+
+  // Which of `branches` has the lowest training loss at a point of the scan; nothing where none exists.
+  std::optional<Branch> lowest(const std::vector<Branch>& branches, std::size_t i) {
+    std::optional<Branch> best;
+    for (const Branch& branch : branches) {
+      const BranchSolution& s = scan(branch)[i];
+      if (exists(s) && (!best || s.estimate.train_loss < scan(*best)[i].estimate.train_loss)) best = branch;
+    }
+    return best;
   }
 
   static void add_ends(Threshold& t, double low, double high, std::optional<double> f_low,
@@ -170,42 +177,58 @@ class Search {
     t.difference_high = f_high;
   }
 
-  const Threshold& alpha_c() {
-    if (alpha_c_) return *alpha_c_;
-    Threshold t;
-    t.which = "alpha_c";
+  // Where, between the points i and i + 1 of the scan, the training loss of `before`, the lower one at i, and
+  // that of `after`, the lower one at i + 1, are equal.
+  Threshold exchange(const Branch& before, const Branch& after, std::size_t i) {
+    auto& known = exchanges_[before.name + after.name + std::to_string(i)];
+    if (known) return *known;
     auto difference = [&](double alpha) -> std::optional<double> {
-      const BranchSolution a = solve(coarse_, kSemantic, alpha), b = solve(coarse_, kPositional, alpha);
+      const BranchSolution a = solve(coarse_, after, alpha), b = solve(coarse_, before, alpha);
       if (!exists(a) || !exists(b)) return std::nullopt;
       return a.estimate.train_loss - b.estimate.train_loss;
     };
-    t.reason = "the semantic and the positional branch do not exchange their order in the searched range";
-    add_ends(t, alphas_.front(), alphas_.back(), difference(alphas_.front()), difference(alphas_.back()));
-    for (std::size_t i = 0; i + 1 < alphas_.size(); ++i) {
-      if (lower_branch(i) != 1 || lower_branch(i + 1) != -1) continue;
-      // Close in from both sides until both branches exist at both ends: a branch that ends inside the cell
-      // has no crossing to offer beyond its end.
-      double low = alphas_[i], high = alphas_[i + 1];
-      auto f_low = difference(low), f_high = difference(high);
-      for (int k = 0; k < kMaxBisections && (!f_low || !f_high); ++k) {
-        const double middle = 0.5 * (low + high);
-        const BranchSolution a = solve(coarse_, kSemantic, middle), b = solve(coarse_, kPositional, middle);
-        const bool positional = !exists(a) || (exists(b) && a.estimate.train_loss > b.estimate.train_loss);
-        std::optional<double> f;
-        if (exists(a) && exists(b)) f = a.estimate.train_loss - b.estimate.train_loss;
-        (positional ? low : high) = middle;
-        (positional ? f_low : f_high) = f;
-        if (high - low < 1e-6 * high) break;
-      }
-      if (!f_low || !f_high) {
-        t.reason = "one of the branches ends before their training losses cross";
-        add_ends(t, low, high, f_low, f_high);
-        break;
-      }
-      t = root("alpha_c", loss_difference(), low, high, *f_low, *f_high);
-      break;
+    // Close in from both sides until both branches exist at both ends: a branch that ends inside the cell
+    // has no crossing to offer beyond its end.
+    double low = alphas_[i], high = alphas_[i + 1];
+    auto f_low = difference(low), f_high = difference(high);
+    for (int k = 0; k < kMaxBisections && (!f_low || !f_high); ++k) {
+      const double middle = 0.5 * (low + high);
+      const BranchSolution a = solve(coarse_, after, middle), b = solve(coarse_, before, middle);
+      const bool below = !exists(a) || (exists(b) && a.estimate.train_loss > b.estimate.train_loss);
+      std::optional<double> f;
+      if (exists(a) && exists(b)) f = a.estimate.train_loss - b.estimate.train_loss;
+      (below ? low : high) = middle;
+      (below ? f_low : f_high) = f;
+      if (high - low < 1e-6 * high) break;
     }
-    return alpha_c_.emplace(t);
+    if (f_low && f_high)
+      return known.emplace(root("alpha_c", loss_difference(after, before), low, high, *f_low, *f_high));
+    Threshold t;
+    t.which = "alpha_c";
+    t.reason = "one of the branches ends before their training losses cross";
+    add_ends(t, low, high, f_low, f_high);
+    return known.emplace(t);
+  }
+
+  Threshold alpha_c() {
+    const Branch &above = options_.above, &below = options_.below;
+    Threshold t;
+    t.which = "alpha_c";
+    auto difference = [&](std::size_t i) -> std::optional<double> {
+      const BranchSolution &a = scan(above)[i], &b = scan(below)[i];
+      if (!exists(a) || !exists(b)) return std::nullopt;
+      return a.estimate.train_loss - b.estimate.train_loss;
+    };
+    t.reason = "the " + above.name + " and the " + below.name +
+               " branch do not exchange their order in the searched range";
+    add_ends(t, alphas_.front(), alphas_.back(), difference(0), difference(alphas_.size() - 1));
+    for (std::size_t i = 0; i + 1 < alphas_.size(); ++i) {
+      const auto low = lowest({above, below}, i), high = lowest({above, below}, i + 1);
+      if (!low || !high || *low == *high) continue;
+      t = exchange(*low, *high, i);
+      if (t.status != ThresholdStatus::no_bracket) break;
+    }
+    return t;
   }
 
   Threshold alpha_l() {
@@ -213,9 +236,9 @@ class Search {
     t.which = "alpha_l";
     const double baseline = solver_.quadrature().linear_baseline;
     auto excess = [&](std::size_t i) -> std::optional<double> {
-      const int lower = lower_branch(i);
-      if (lower == 0) return std::nullopt;
-      return scan(lower < 0 ? kSemantic : kPositional)[i].estimate.generalization_error - baseline;
+      const auto best = lowest(contenders(), i);
+      if (!best) return std::nullopt;
+      return scan(*best)[i].estimate.generalization_error - baseline;
     };
     t.reason =
         "the test error of the optimal branch does not cross the linear baseline in the searched range";
@@ -223,19 +246,15 @@ class Search {
     for (std::size_t i = 0; i + 1 < alphas_.size(); ++i) {
       const auto f_low = excess(i), f_high = excess(i + 1);
       if (!f_low || !f_high || (*f_low < 0) == (*f_high < 0)) continue;
-      const int lower = lower_branch(i), upper = lower_branch(i + 1);
-      if (lower == upper)
-        return branch_crossing(lower < 0 ? kSemantic : kPositional, alphas_[i], alphas_[i + 1], *f_low,
-                               *f_high);
-      // The optimal branch changes inside the cell, at alpha_c: see what both do there.
-      const Threshold& crossing = alpha_c();
+      const Branch before = *lowest(contenders(), i), after = *lowest(contenders(), i + 1);
+      if (before == after) return branch_crossing(before, alphas_[i], alphas_[i + 1], *f_low, *f_high);
+      // The optimal branch changes inside the cell: see what both do where it does.
+      const Threshold crossing = exchange(before, after, i);
       if (!crossing.value) {
-        t.reason = "the optimal branch changes, and alpha_c is not known: " + crossing.reason;
+        t.reason = "the optimal branch changes, and it is not known where: " + crossing.reason;
         return t;
       }
       const double at = *crossing.value;
-      const Branch &before = lower < 0 ? kSemantic : kPositional,
-                   &after = upper < 0 ? kSemantic : kPositional;
       const BranchSolver solver = at_tolerance(std::min(1e-3, options_.tolerance));
       const BranchSolution a = solve(solver, before, at), b = solve(solver, after, at);
       if (!exists(a) || !exists(b)) continue;
@@ -256,7 +275,8 @@ class Search {
     const Function f = [&](double alpha, double tolerance) -> std::optional<Value> {
       const BranchSolution s = solve(at_tolerance(tolerance), branch, alpha);
       if (!exists(s)) return std::nullopt;
-      return Value{s.estimate.generalization_error - baseline, s.estimate.generalization_error_error};
+      return Value{s.estimate.generalization_error - baseline,
+                   s.estimate.generalization_error_error + solver_.quadrature().linear_baseline_error};
     };
     Threshold t = root("alpha_l", f, low, high, f_low, f_high);
     t.branch = branch.name;
@@ -359,7 +379,7 @@ class Search {
   BranchSolver solver_, coarse_;
   std::vector<double> alphas_;
   std::map<std::string, std::vector<BranchSolution>> scans_;
-  std::optional<Threshold> alpha_c_;
+  std::map<std::string, std::optional<Threshold>> exchanges_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace qksolve::results {
 namespace {
 
 constexpr double kLargest = 1e100;
+constexpr int kMostEigenvalues = 32;  // the largest rank
 
 struct Value {
   std::optional<double> value, error;
@@ -54,9 +55,18 @@ std::vector<std::pair<std::string, std::string>> same_names(const std::vector<st
   return pairs;
 }
 
+// Scalars, and what stands for them at higher ranks (results/phase_record.hpp).
+std::vector<std::pair<std::string, std::string>> phase_quantities() {
+  std::vector<std::string> names{"train_loss", "gen_error", "gen_error_linear", "q",         "m",
+                                 "theta",      "V",         "mu_norm",          "theta_norm"};
+  for (int k = 1; k <= kMostEigenvalues; ++k)
+    for (const char* of : {"q_", "V_"}) names.push_back(of + std::to_string(k));
+  return same_names(names);
+}
+
 const std::vector<View>& views() {
   static const std::vector<View> all = [] {
-    const auto phase = same_names({"train_loss", "gen_error", "gen_error_linear", "q", "m", "theta", "V"});
+    const auto phase = phase_quantities();
     const auto flow = same_names({"u", "beta", "p", "margin", "loss"});
     std::vector<View> list;
     for (const char* name : {"qksolve.phase.solve/1", "qksolve.phase.sweep/1"})

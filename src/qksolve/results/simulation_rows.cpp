@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "qksolve/results/phase_record.hpp"
 #include "qksolve/results/result.hpp"
 
 namespace qksolve::results {
@@ -10,22 +11,22 @@ using numerics::MinimizerStatus;
 
 namespace {
 
-// A matrix under one name if it is a number, else entry by entry, name_1_1, name_1_2, ...
-void put_matrix(Json& record, const std::string& name, const std::string& suffix,
-                const Eigen::MatrixXd& matrix, double factor) {
+// Entry by entry, name_1_1, name_1_2, ...
+void put_matrix(Json& record, const std::string& name, const Eigen::MatrixXd& matrix, double factor) {
   for (Eigen::Index i = 0; i < matrix.rows(); ++i)
-    for (Eigen::Index j = 0; j < matrix.cols(); ++j) {
-      const std::string key =
-          matrix.size() == 1 ? name : name + "_" + std::to_string(i + 1) + "_" + std::to_string(j + 1);
-      put(record, key + suffix, factor * matrix(i, j));
-    }
+    for (Eigen::Index j = 0; j < matrix.cols(); ++j)
+      put(record, name + "_" + std::to_string(i + 1) + "_" + std::to_string(j + 1), factor * matrix(i, j));
 }
 
-void put_overlaps(Json& record, const std::string& suffix, const phase::Overlaps& o, double variance) {
-  put_matrix(record, "q", suffix, o.q, variance);
-  put_matrix(record, "m", suffix, o.m, 1.0);
-  put_matrix(record, "theta", suffix, o.theta, variance);
-  put_matrix(record, "V", suffix, o.V, variance);
+// A scalar overlap with its sign; of matrices the entries, and what no rotation of Q's columns changes.
+void put_found(Json& record, const phase::Overlaps& o, double variance,
+               const phase::Overlaps* errors = nullptr) {
+  results::put_overlaps(record, o, variance, errors);
+  if (o.m.size() == 1) put(record, "m", o.m(0, 0));
+  if (o.theta.size() == 1) put(record, "theta", variance * o.theta(0, 0));
+  if (o.q.size() > 1) put_matrix(record, "q", o.q, variance);
+  if (o.m.size() > 1) put_matrix(record, "m", o.m, 1.0);
+  if (o.theta.size() > 1) put_matrix(record, "theta", o.theta, variance);
 }
 
 void put_status(Json& record, const phase::Run& run, const std::string& optimizer) {
@@ -55,7 +56,7 @@ void put_status(Json& record, const phase::Run& run, const std::string& optimize
 
 SimulationRows simulation_rows(const phase::Model& model, double alpha, const phase::Draw& draw,
                                const std::string& optimizer, const phase::InstanceResult& result) {
-  const double variance = model.sigma[0] * model.sigma[0];
+  const double variance = model.sigma.cwiseAbs2().mean();
   SimulationRows rows;
   for (const phase::Run& run : result.runs) {
     Json record;
@@ -74,7 +75,7 @@ SimulationRows simulation_rows(const phase::Model& model, double alpha, const ph
     put(record, "gen_error_error", run.test.student_error);
     put(record, "gen_error_limit", run.conditional_test_error);
     put(record, "gen_error_linear", run.test.linear);
-    put_overlaps(record, "", run.overlaps, variance);
+    put_found(record, run.overlaps, variance);
     if (run.minimum_response) {
       put(record, "V", variance * run.minimum_response->V);
       put(record, "V_error", variance * run.minimum_response->V_error);
@@ -99,7 +100,7 @@ SimulationRows simulation_rows(const phase::Model& model, double alpha, const ph
       Json step = at;
       step["iteration"] = point.iteration;
       put(step, "train_loss", point.train_loss);
-      put_overlaps(step, "", point.overlaps, variance);
+      put_found(step, point.overlaps, variance);
       put(step, "gradient_norm", point.gradient_norm);
       rows.trace.push_back(step);
     }
@@ -109,7 +110,7 @@ SimulationRows simulation_rows(const phase::Model& model, double alpha, const ph
 
 std::vector<Json> prediction_rows(const phase::Model& model, phase::Init init,
                                   const std::vector<phase::PathPrediction>& path) {
-  const double variance = model.sigma[0] * model.sigma[0];
+  const double variance = model.sigma.cwiseAbs2().mean();
   const phase::Overlaps& last = path.back().overlaps;
   // As in a record: the overlap of the start is positive at the end.
   const double sign = (init == phase::Init::positional ? last.m : last.theta)(0, 0) < 0 ? -1.0 : 1.0;
@@ -120,8 +121,7 @@ std::vector<Json> prediction_rows(const phase::Model& model, phase::Init init,
     phase::Overlaps overlaps = at.overlaps;
     overlaps.theta *= sign;
     overlaps.m *= sign;
-    put_overlaps(row, "", overlaps, variance);
-    put_overlaps(row, "_error", at.error, variance);
+    put_found(row, overlaps, variance, &at.error);
     rows.push_back(row);
   }
   return rows;

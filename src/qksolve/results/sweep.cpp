@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "qksolve/numerics/interpolated_root.hpp"
+#include "qksolve/phase/branches.hpp"
 #include "qksolve/results/phase_record.hpp"
 #include "qksolve/results/work_file.hpp"
 
@@ -12,8 +13,6 @@ namespace qksolve::results {
 using numerics::Sample;
 
 namespace {
-
-const std::vector<std::string> kBranches{"semantic", "positional", "uninformed"};
 
 using Column = std::vector<Json>;  // the records of one branch on one line, one for each alpha
 
@@ -39,48 +38,45 @@ Stretch stretch_around(std::size_t i, std::size_t size, const F& f) {
   return found;
 }
 
-// The two thresholds on one line. `semantic` and `positional` are the columns of these branches.
+// The two thresholds on one line, from the columns of all branches in the order of phase::all_branches.
 class Lines {
  public:
-  Lines(const Column& semantic, const Column& positional, double omega)
-      : semantic_(semantic), positional_(positional), omega_(omega) {}
+  Lines(const std::vector<Column>& columns, double omega) : columns_(columns), omega_(omega) {}
 
-  Json alpha_c() {
+  Json alpha_c() const {
     Json line = row("alpha_c");
-    const auto difference = [&](std::size_t i) { return loss_difference(i); };
+    const Column &semantic = columns_[0], &positional = columns_[1];
     for (std::size_t i = 0; i + 1 < size(); ++i) {
-      const auto low = difference(i), high = difference(i + 1);
-      if (!low || !high || !(low->f > 0) || !(high->f <= 0)) continue;
-      const Stretch s = stretch_around(i, size(), difference);
-      crossing_ = numerics::interpolated_root(s.samples, s.at);
-      crossing_cell_ = i;
-      return converged(line, *crossing_);
+      const auto low = loss_difference(semantic, positional, i),
+                 high = loss_difference(semantic, positional, i + 1);
+      if (low && high && low->f > 0 && high->f <= 0)
+        return converged(line, exchange(semantic, positional, i));
     }
     line["reason"] =
         "the semantic and the positional branch do not exchange their order between points of the grid";
-    return not_found(line, difference(0), difference(size() - 1));
+    return not_found(line, loss_difference(semantic, positional, 0),
+                     loss_difference(semantic, positional, size() - 1));
   }
 
-  // After alpha_c.
-  Json alpha_l() {
+  Json alpha_l() const {
     Json line = row("alpha_l");
     auto optimal_excess = [&](std::size_t i) -> std::optional<Sample> {
-      const Column* lower = lower_branch(i);
-      return lower == nullptr ? std::nullopt : excess(*lower, i);
+      const Column* lowest = lowest_branch(i);
+      return lowest == nullptr ? std::nullopt : excess(*lowest, i);
     };
     for (std::size_t i = 0; i + 1 < size(); ++i) {
       const auto low = optimal_excess(i), high = optimal_excess(i + 1);
       if (!low || !high || (low->f < 0) == (high->f < 0)) continue;
-      const Column *before = lower_branch(i), *after = lower_branch(i + 1);
+      const Column *before = lowest_branch(i), *after = lowest_branch(i + 1);
       if (before == after && excess(*before, i + 1)) return converged(line, crossing_on(*before, i));
-      // The optimal branch changes inside the cell, at alpha_c: see on which side of it the sign changes.
-      if (!crossing_ || crossing_cell_ != i) break;
-      const double at = crossing_->x;
-      if ((value_at(*before, i, at) < 0) != (low->f < 0) && excess(*before, i + 1))
+      // The optimal branch changes inside the cell: see on which side of that the sign changes.
+      if (!loss_difference(*after, *before, i) || !loss_difference(*after, *before, i + 1)) break;
+      const numerics::InterpolatedRoot crossing = exchange(*after, *before, i);
+      if ((value_at(*before, i, crossing.x) < 0) != (low->f < 0) && excess(*before, i + 1))
         return converged(line, crossing_on(*before, i));
-      if ((value_at(*after, i + 1, at) < 0) != (high->f < 0) && excess(*after, i))
+      if ((value_at(*after, i + 1, crossing.x) < 0) != (high->f < 0) && excess(*after, i))
         return converged(line, crossing_on(*after, i));
-      return converged(line, *crossing_);
+      return converged(line, crossing);
     }
     line["reason"] =
         "the test error of the optimal branch does not cross the linear baseline between points of the grid";
@@ -88,8 +84,8 @@ class Lines {
   }
 
  private:
-  std::size_t size() const { return semantic_.size(); }
-  double alpha(std::size_t i) const { return semantic_[i].at("alpha"); }
+  std::size_t size() const { return columns_[0].size(); }
+  double alpha(std::size_t i) const { return columns_[0][i].at("alpha"); }
 
   Json row(const char* which) const {
     Json line;
@@ -114,26 +110,35 @@ class Lines {
     return line;
   }
 
-  std::optional<Sample> loss_difference(std::size_t i) const {
-    const Json &a = semantic_[i], &b = positional_[i];
+  std::optional<Sample> loss_difference(const Column& one, const Column& other, std::size_t i) const {
+    const Json &a = one[i], &b = other[i];
     if (!exists(a) || !exists(b)) return std::nullopt;
     return Sample{alpha(i), a.at("train_loss").get<double>() - b.at("train_loss").get<double>(),
                   a.at("train_loss_error").get<double>() + b.at("train_loss_error").get<double>()};
+  }
+
+  // Where the training losses of two branches are equal, in the cell of point i.
+  numerics::InterpolatedRoot exchange(const Column& one, const Column& other, std::size_t i) const {
+    const Stretch s =
+        stretch_around(i, size(), [&](std::size_t k) { return loss_difference(one, other, k); });
+    return numerics::interpolated_root(s.samples, s.at);
   }
 
   static std::optional<Sample> excess(const Column& column, std::size_t i) {
     const Json& r = column[i];
     if (!exists(r)) return std::nullopt;
     return Sample{r.at("alpha"), r.at("gen_error").get<double>() - r.at("gen_error_linear").get<double>(),
-                  r.at("gen_error_error")};
+                  r.at("gen_error_error").get<double>() + r.value("gen_error_linear_error", 0.0)};
   }
 
-  const Column* lower_branch(std::size_t i) const {
-    const bool a = exists(semantic_[i]), b = exists(positional_[i]);
-    if (!a && !b) return nullptr;
-    if (!a) return &positional_;
-    if (!b) return &semantic_;
-    return loss_difference(i)->f < 0 ? &semantic_ : &positional_;
+  // The branch of lowest training loss, the uninformed one left aside.
+  const Column* lowest_branch(std::size_t i) const {
+    const Column* best = nullptr;
+    for (const Column& column : columns_)
+      if (exists(column[i]) && column[i].at("branch") != "uninformed" &&
+          (best == nullptr || loss_difference(column, *best, i)->f < 0))
+        best = &column;
+    return best;
   }
 
   Stretch excess_around(const Column& column, std::size_t i) const {
@@ -152,17 +157,17 @@ class Lines {
     return numerics::interpolate(s.samples, s.at > 0 ? s.at - 1 : 0, std::min(s.at + 1, last), x);
   }
 
-  const Column &semantic_, &positional_;
+  const std::vector<Column>& columns_;
   double omega_;
-  std::optional<numerics::InterpolatedRoot> crossing_;
-  std::size_t crossing_cell_ = 0;
 };
 
 // Whether attention beats the linear baseline, where the errors allow to tell.
 void mark_against_baseline(Json& record) {
   if (!exists(record)) return;
   const double excess = record.at("gen_error").get<double>() - record.at("gen_error_linear").get<double>();
-  if (std::abs(excess) > record.at("gen_error_error").get<double>()) record["beats_linear"] = excess < 0;
+  const double error =
+      record.at("gen_error_error").get<double>() + record.value("gen_error_linear_error", 0.0);
+  if (std::abs(excess) > error) record["beats_linear"] = excess < 0;
 }
 
 }  // namespace
@@ -172,7 +177,9 @@ Sweep::Sweep(Json parameters)
       alphas_(parameters_.at("alpha").get<std::vector<double>>()),
       omegas_(parameters_.at("omega").get<std::vector<double>>()) {
   const std::string branch = parameters_.at("branch");
-  branches_ = branch == "all" ? kBranches : std::vector<std::string>{branch};
+  for (const phase::Branch& b : phase::all_branches(parameters_.value("rank", 1)))
+    all_branches_.push_back(b.name);
+  branches_ = branch == "all" ? all_branches_ : std::vector<std::string>{branch};
   Json definition{{"schema", kSweepSchema}, {"parameters", parameters_}};
   for (std::size_t i = 0; i < size(); ++i) {
     definition["parameters"]["omega"] = omega(i);
@@ -193,7 +200,7 @@ Json Sweep::assemble(const Fetch& fetch, const std::function<void(const Json&)>&
     std::vector<Column> columns;
     for (std::size_t k = 0; k < branches_.size(); ++k)
       if (auto column = fetch(first + k)) columns.push_back(std::move(*column));
-    const bool complete = columns.size() == kBranches.size();
+    const bool complete = columns.size() == all_branches_.size();
     for (std::size_t i = 0; i < alphas_.size() && !columns.empty(); ++i) {
       std::vector<Json> point;
       point.reserve(columns.size());
@@ -208,7 +215,7 @@ Json Sweep::assemble(const Fetch& fetch, const std::function<void(const Json&)>&
       }
     }
     if (!complete) continue;
-    Lines thresholds(columns[0], columns[1], omega(first));
+    const Lines thresholds(columns, omega(first));
     lines.push_back(thresholds.alpha_c());
     lines.push_back(thresholds.alpha_l());
   }

@@ -43,7 +43,7 @@ class Sweep {
  private:
   Json parameters_;
   std::vector<double> alphas_, omegas_;
-  std::vector<std::string> branches_, ids_;
+  std::vector<std::string> all_branches_, branches_, ids_;
 };
 
 }  // namespace qksolve::results
