@@ -45,7 +45,7 @@ finding "$qksolve" phase simulate --d 1000 --alpha 0.25,0.5,0.75,1,1.5,2 --omega
   --test-samples 1000 --quiet -o phase/map.json
 finding "$qksolve" phase solve --alpha 0.25,0.5,0.75,1,1.5,2 --omega 0:0.4:5 --tolerance 1e-3 --quiet \
   -o phase/map_total.json
-finding "$qksolve" phase solve --alpha 0.25,0.5,0.75,1,1.5,2 --omega 0:0.4:5 --branch positional --response classical \
+finding "$qksolve" phase solve --alpha 0.25,0.5,0.75,1,1.5,2 --omega 0:0.4:5 --response classical \
   --tolerance 3e-3 --max-iterations 200 --quiet -o phase/map_classical.json
 for response in total classical; do
   finding "$qksolve" compare phase/map_$response.json phase/map.json --quiet -o phase/map_${response}_compare.json
@@ -55,6 +55,19 @@ done
 finding "$qksolve" phase sweep --alpha 0.05:2:40 --omega 0:0.5:26 --quiet -o phase/diagram.json
 finding "$qksolve" phase sweep --alpha 0.1:4:40 --omega 0:0.5:11 --teacher-matrix 0.3,0.7,0.8,0.2 --quiet \
   -o phase/diagram_alternative.json
+
+# Two columns, three tokens; and gradient descent with two columns, from random starts, for the paper's 5000 steps.
+"$qksolve" phase solve --rank 2 --alpha 1,2 --omega 0.3 --tolerance 1e-3 --quiet -o phase/rank_two_theory.json
+"$qksolve" phase simulate --rank 2 --d 500,1000,2000 --alpha 2 --omega 0.3 --init mixed --instances 16 --quiet \
+  -o phase/rank_two.json
+finding "$qksolve" compare phase/rank_two_theory.json phase/rank_two.json --quiet -o phase/rank_two_compare.json
+"$qksolve" phase simulate --rank 2 --d 1000 --alpha 2 --omega 0.3 --optimizer gd --init random --instances 4 \
+  --trajectory --quiet -o phase/rank_two_gd.json
+"$qksolve" phase solve --tokens 3 --alpha 2 --omega 0.3,0.6 --tolerance 1e-3 --quiet -o phase/three_tokens_theory.json
+"$qksolve" phase simulate --tokens 3 --d 500,1000,2000 --alpha 2 --omega 0.3,0.6 --instances 16 --quiet \
+  -o phase/three_tokens.json
+finding "$qksolve" compare phase/three_tokens_theory.json phase/three_tokens.json --quiet \
+  -o phase/three_tokens_compare.json
 
 # The gradient flow.
 "$qksolve" flow solve --ratio 0.01,0.1,1,10,100 --u0 0 --beta0 0 --at-loss 1e-4 --quiet -o flow/fig4.json
@@ -91,4 +104,5 @@ task=(--classes 10 --pool 1 --common 20 --distinct-per-sequence 2 --common-per-s
 "$qksolve" plot flow/growth.json -o flow/growth.svg
 "$qksolve" plot flow/equal_loss.json -o flow/equal_loss.svg
 "$qksolve" plot flow/fig2.json -o flow/fig2.svg
+"$qksolve" plot flow/fig2_ratios.json -o flow/fig2_ratios.svg
 "$qksolve" plot coupled/spectra.json -o coupled/spectra.svg

@@ -202,7 +202,19 @@ struct Task {
 };
 
 void print_table(std::ostream& err, const Json& summary) {
-  Table table({"alpha", "omega", "d", "init", "converged", "train_loss", "gen_error", "q", "m", "theta"});
+  // Overlaps that are matrices are shown by their invariants (results/phase_record.hpp).
+  const Json& groups = summary["groups"];
+  const auto any = [&](const std::string& key) {
+    return std::any_of(groups.begin(), groups.end(), [&](const Json& g) { return g.contains(key); });
+  };
+  std::vector<std::string> shown{"train_loss", "gen_error"};
+  if (any("q")) shown.push_back("q");
+  for (int k = 1; any("q_" + std::to_string(k)); ++k) shown.push_back("q_" + std::to_string(k));
+  shown.push_back(any("mu_norm") ? "mu_norm" : "m");
+  shown.push_back(any("theta_norm") ? "theta_norm" : "theta");
+  std::vector<std::string> header{"alpha", "omega", "d", "init", "converged"};
+  header.insert(header.end(), shown.begin(), shown.end());
+  Table table(header);
   for (const char* part : {"groups", "extrapolation"}) {
     if (!summary.contains(part)) continue;
     for (const Json& g : summary[part]) {
@@ -210,7 +222,7 @@ void print_table(std::ostream& err, const Json& summary) {
           short_number(g["alpha"]), short_number(g["omega"]), g.contains("d") ? g["d"].dump() : "1/d = 0",
           g["init"].get<std::string>(),
           g.contains("count") ? g["converged"].dump() + "/" + g["count"].dump() : ""};
-      for (const std::string key : {"train_loss", "gen_error", "q", "m", "theta"}) {
+      for (const std::string& key : shown) {
         const std::string best = g.contains(key + "_controlled") ? key + "_controlled" : key;
         row.push_back(g.contains(best) ? with_error(g[best], g.value(best + "_error", 0.0)) : "-");
       }

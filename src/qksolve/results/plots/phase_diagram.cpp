@@ -110,7 +110,8 @@ struct Map {
 struct Grey {
   std::string label, colour;
 };
-const std::vector<Grey> kGreys{{"only positional", "#C4C4C4"}, {"only semantic", "#8C8C8C"}};
+const std::vector<Grey> kGreys{
+    {"only positional", "#C4C4C4"}, {"only semantic", "#8C8C8C"}, {"neither", "#EAEAEA"}};
 
 Panel map_panel(const Map& map, const std::set<double>& alphas, const std::set<double>& omegas) {
   const auto alpha_cells = cells(alphas), omega_cells = cells(omegas);
@@ -193,6 +194,8 @@ Figure phase_diagram(const std::vector<Input>& inputs) {
       loss.values[at] = *value;
     else if (positional != nullptr || semantic != nullptr)
       greys.insert(loss.greys[at] = positional != nullptr ? 0 : 1);
+    else if (branches["uninformed"] != nullptr)
+      greys.insert(loss.greys[at] = 2);
     if (const auto value = difference(best, best, "gen_error", "gen_error_linear")) error.values[at] = *value;
   }
   const bool precise = std::any_of(inputs.begin(), inputs.end(),
