@@ -57,6 +57,26 @@ BENCHMARK(map_evaluation)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
+// Of 2^12 nodes whose minima are known from the evaluation before.
+void general_map_evaluation(benchmark::State& state) {
+  Model model;
+  model.tokens = static_cast<int>(state.range(0));
+  model.rank = static_cast<int>(state.range(1));
+  model.sigma = Eigen::VectorXd::Constant(model.tokens, 0.5);
+  model.teacher_matrix = Eigen::MatrixXd::Constant(model.tokens, model.tokens, 0.4 / (model.tokens - 1));
+  model.teacher_matrix.diagonal().setConstant(0.6);
+  model.positional_matrix = Eigen::VectorXd::LinSpaced(model.tokens, 1, -1);
+  const Quadrature quadrature = random_quadrature(model, attention_loss(model), 1, 1);
+  const Eigen::MatrixXd one = Eigen::MatrixXd::Identity(model.rank, model.rank);
+  const Overlaps o{0.4 * one, 0.4 * one.col(0), 0.0 * one.col(0), 50 * one};
+  for (auto _ : state) benchmark::DoNotOptimize(quadrature.evaluate(o, 1, 0));
+  state.SetItemsProcessed(state.iterations() * 4096);
+}
+BENCHMARK(general_map_evaluation)
+    ->ArgNames({"tokens", "rank"})
+    ->ArgsProduct({{2, 3, 4}, {1, 2, 3}})
+    ->Unit(benchmark::kMillisecond);
+
 void fixed_point_at_tolerance(benchmark::State& state) {
   SolveOptions options;
   options.tolerance = 1.0 / static_cast<double>(state.range(0));

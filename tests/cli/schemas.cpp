@@ -60,6 +60,8 @@ TEST_CASE("what the commands write is valid") {
            "phase solve --tolerance 1e-2 --trace", "phase solve --max-iterations 1",
            "phase solve --alpha 1.5 --omega .1 --tolerance 1e-2",
            "phase solve --branch semantic --tolerance 1e-2 --start .1148,0,.1582,12.67",
+           "phase solve --tokens 3 --sigma .5,.4,.6 --branch semantic --tolerance 5e-2",
+           "phase simulate --d 30 --rank 2 --init mixed --test-samples 100",
            "phase critical --omega .3 --which alpha_c --tolerance 0.1",
            "phase critical --omega .3 --which alpha_c --alpha-range 1.6:3 --tolerance 0.05",
            "phase simulate --d 20,40 --instances 3 --test-samples 100",
@@ -80,6 +82,10 @@ TEST_CASE("what the commands write is valid") {
     CHECK((r.code == 0 || r.code == 3));
     CHECK(valid(r.json()));
   }
+}
+
+TEST_CASE("a result at rank two is valid" * doctest::test_suite("slow")) {
+  CHECK(valid(run("phase solve --rank 2 --branch mixed --tolerance 5e-2 --quiet").json()));
 }
 
 TEST_CASE("a limit of existence is valid" * doctest::test_suite("slow")) {

@@ -25,6 +25,7 @@ constexpr std::size_t kBlock = 512;  // points summed by one thread at a time
 // Starts of a descent in random directions, beside those that the minimum found before suggests.
 constexpr int kFirstStarts = 8, kFurtherStarts = 2;
 constexpr int kBaselineLevel = 3;
+constexpr double kLargestMemory = 9e8;  // bytes
 
 using Packs = std::vector<Pack>;
 
@@ -209,6 +210,14 @@ class RandomRule {
   std::vector<Minima> minima_;
 };
 
+// How many levels fit: nodes of one replicate, and the minima of all.
+int levels_that_fit(const Model& model) {
+  const double bytes = 8.0 * coordinates(model) + 4.0 * kRandomReplicates * model.tokens * model.rank;
+  int levels = 2;
+  while (levels < kRandomLevels && std::pow(2.0, 10 + 2 * levels) * bytes <= kLargestMemory) ++levels;
+  return levels;
+}
+
 // Mean and three standard errors over replicates.
 void set_baseline(const Model& model, const SequenceLoss& loss, std::uint64_t seed, Quadrature& quadrature) {
   const int size = model.tokens * model.teacher_rank, log2_count = 10 + 2 * kBaselineLevel;
@@ -243,11 +252,6 @@ void set_baseline(const Model& model, const SequenceLoss& loss, std::uint64_t se
 
 }  // namespace
 
-double required_memory(const Model& model, int level) {
-  const double count = std::pow(2.0, 10 + 2 * level);
-  return count * (8.0 * coordinates(model) + 4.0 * kRandomReplicates * model.tokens * model.rank);
-}
-
 Quadrature random_quadrature(const Model& model, const SequenceLoss& loss, std::uint64_t seed, int threads) {
   if (coordinates(model) > kMostCoordinates)
     throw std::invalid_argument("tokens x (rank + teacher rank) must be at most " +
@@ -255,7 +259,7 @@ Quadrature random_quadrature(const Model& model, const SequenceLoss& loss, std::
   auto rule = std::make_shared<RandomRule>(model, loss, seed, threads);
   Quadrature quadrature{
       "qmc",
-      kRandomLevels,
+      levels_that_fit(model),
       kRandomReplicates,
       [rule](const Overlaps& o, int level, int replicate) { return rule->evaluate(o, level, replicate); },
       {},

@@ -11,14 +11,12 @@
 
 namespace qksolve::phase {
 
-inline constexpr int kRandomLevels = 7;  // level k: 2^(10 + 2k) points a replicate
+inline constexpr int kRandomLevels =
+    7;  // level k: 2^(10 + 2k) points a replicate; fewer levels where memory would pass 1 GB
 inline constexpr int kRandomReplicates = 16;
 
 // Coordinates of a sample: L (r + r*) normal deviates. Sobol points are known for so many of them.
 inline constexpr int kMostCoordinates = 60;
-
-// Bytes kept from one evaluation to the next on this level: minima of all nodes, and nodes of one replicate.
-double required_memory(const Model& model, int level);
 
 // A given seed gives the same numbers for any `threads`. The minimum of every node is kept as a start for the
 // next evaluation on the same level, so that evaluations are cheaper than the first, and the quadrature of

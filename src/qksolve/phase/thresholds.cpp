@@ -11,7 +11,6 @@ namespace {
 
 // Largest ratio of neighbouring alphas in the first scan.
 constexpr double kScanRatio = 1.35;
-constexpr int kScanLevel = 1;
 constexpr int kMaxBisections = 40;
 
 class Search {
@@ -20,6 +19,8 @@ class Search {
          const std::function<bool()>& interrupted)
       : options_(options),
         interrupted_(interrupted),
+        // The coarsest level of a randomised rule, the mean over its randomisations, is fine enough.
+        scan_level_(quadrature.replicates > 1 ? 0 : 1),
         solver_(model, quadrature, options.solve),
         coarse_(model, quadrature, coarse_options()) {
     solver_.set_interrupt(interrupted);
@@ -42,7 +43,7 @@ class Search {
   SolveOptions coarse_options() const {
     SolveOptions o = options_.solve;
     o.tolerance = 1e-3;
-    o.level = kScanLevel;
+    o.level = scan_level_;
     o.max_iterations = 150;
     o.stability = false;
     return o;
@@ -312,8 +313,8 @@ class Search {
         }
         return std::pair(0.5 * (inside.alpha + outside), 0.5 * std::abs(inside.alpha - outside));
       };
-      const auto [coarse, unused] = bisect(kScanLevel);
-      const auto [fine, half_width] = bisect(kScanLevel + 1);
+      const auto [coarse, unused] = bisect(scan_level_);
+      const auto [fine, half_width] = bisect(scan_level_ + 1);
       Threshold t;
       t.which = which;
       t.value = fine;
@@ -348,14 +349,14 @@ class Search {
     };
     std::vector<std::optional<double>> values;
     for (std::size_t i = 0; i < solutions.size(); ++i)
-      values.push_back(exists(solutions[i]) ? growth(alphas_[i], kScanLevel) : std::nullopt);
+      values.push_back(exists(solutions[i]) ? growth(alphas_[i], scan_level_) : std::nullopt);
     std::vector<Threshold> found;
     for (std::size_t i = 0; i + 1 < values.size(); ++i) {
       if (!values[i] || !values[i + 1] || (*values[i] < 0) == (*values[i + 1] < 0)) continue;
       // The same function on two levels: their difference is the error of the finer one.
       const Function f = [&](double alpha, double tolerance) -> std::optional<Value> {
         const int level =
-            std::clamp(kScanLevel + 1 + static_cast<int>(std::lround(std::log10(1e-3 / tolerance))), 2, 5);
+            std::clamp(scan_level_ + 1 + static_cast<int>(std::lround(std::log10(1e-3 / tolerance))), 2, 5);
         const auto fine = growth(alpha, level), coarse = growth(alpha, level - 1);
         if (!fine || !coarse) return std::nullopt;
         return Value{*fine, std::abs(*fine - *coarse)};
@@ -376,6 +377,7 @@ class Search {
 
   const ThresholdOptions& options_;
   const std::function<bool()>& interrupted_;
+  int scan_level_;
   BranchSolver solver_, coarse_;
   std::vector<double> alphas_;
   std::map<std::string, std::vector<BranchSolution>> scans_;

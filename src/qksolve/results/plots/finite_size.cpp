@@ -50,7 +50,12 @@ std::vector<Run> gather(const std::vector<Input>& inputs) {
   return runs;
 }
 
-std::string overlap_of(const Run& run) { return run.limit->at("init") == "positional" ? "m" : "theta"; }
+// The overlap of the run's start, or its length where it is a matrix.
+std::string overlap_of(const Run& run) {
+  const bool m = run.limit->at("init") == "positional";
+  const std::string norm = m ? "mu_norm" : "theta_norm";
+  return run.limit->contains(norm) ? norm : m ? "m" : "theta";
+}
 
 // Points, fit and theory in percent of the extrapolated value.
 std::vector<Series> series_of(const Run& run, const std::string& quantity, std::size_t variant, double shift,

@@ -107,8 +107,12 @@ Figure phase_curves(const std::vector<Input>& inputs) {
   Figure figure;
   figure.shared_axes = true;
   Panel overlaps{"", kAlphaAxis, "overlaps {/:Italic θ}, {/:Italic m}", {"set yrange [0:*]", kRoom}, {}, ""};
-  for (const std::string overlap : {"theta", "m"})
-    add_quantity(overlaps, found, overlap, {},
+  // Or their lengths, where they are matrices.
+  for (const auto& [quantity, overlap] : {std::pair<std::string, std::string>{"theta", "theta"},
+                                          {"theta_norm", "theta"},
+                                          {"m", "m"},
+                                          {"mu_norm", "m"}})
+    add_quantity(overlaps, found, quantity, {},
                  [&](const std::string& branch) { return has_overlap(branch, overlap); });
   figure.panels.push_back(overlaps);
   for (const auto& [quantity, label] :
