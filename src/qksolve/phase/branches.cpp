@@ -221,13 +221,14 @@ class BranchRun {
 
   // The branch of these overlaps, without those so small that the map is linear in them and which it shrinks:
   // they will vanish. Next to where a branch bifurcates from zero they shrink by less.
-  static Branch branch_ahead(Overlaps o, const Overlaps& next) {
+  static Branch branch_ahead(const Overlaps& o, const Overlaps& next) {
     const double small = 0.03 * std::sqrt(o.q.trace());
+    Overlaps ahead = o;
     for (const auto overlap : {&Overlaps::theta, &Overlaps::m}) {
       const double now = largest(o.*overlap);
-      if (now < small && largest(next.*overlap) < 0.8 * now) (o.*overlap).setZero();
+      if (now < small && largest(next.*overlap) < 0.8 * now) (ahead.*overlap).setZero();
     }
-    return identify(o);
+    return identify(ahead);
   }
 
   // Several encodings share columns: the rotation in which the j-th has no part in later columns than the
