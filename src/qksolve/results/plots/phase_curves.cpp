@@ -108,12 +108,10 @@ Figure phase_curves(const std::vector<Input>& inputs) {
   figure.shared_axes = true;
   Panel overlaps{"", kAlphaAxis, "overlaps {/:Italic θ}, {/:Italic m}", {"set yrange [0:*]", kRoom}, {}, ""};
   // Or their lengths, where they are matrices.
-  for (const auto& [quantity, overlap] : {std::pair<std::string, std::string>{"theta", "theta"},
-                                          {"theta_norm", "theta"},
-                                          {"m", "m"},
-                                          {"mu_norm", "m"}})
-    add_quantity(overlaps, found, quantity, {},
-                 [&](const std::string& branch) { return has_overlap(branch, overlap); });
+  for (const std::string overlap : {"theta", "m"})
+    for (const std::string& quantity : {overlap, std::string(overlap == "m" ? "mu_norm" : "theta_norm")})
+      add_quantity(overlaps, found, quantity, {},
+                   [&](const std::string& branch) { return has_overlap(branch, overlap); });
   figure.panels.push_back(overlaps);
   for (const auto& [quantity, label] :
        {std::pair<std::string, std::string>{"train_loss", "train loss {/:Italic ε}_t"},
