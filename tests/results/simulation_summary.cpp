@@ -121,3 +121,19 @@ TEST_CASE("a converged run that clearly left the branch of its start says so") {
   CHECK(status(0.6, 0.05, 20) == "converged");
   CHECK(phase::branch_of(run.overlaps, 1.0, 20) == std::nullopt);
 }
+
+TEST_CASE("at rank two a run belongs to the branch of the overlaps it has") {
+  using qksolve::phase::Init;
+  qksolve::phase::Overlaps o{
+      0.3 * Eigen::Matrix2d::Identity(), Eigen::MatrixXd::Zero(2, 1), Eigen::MatrixXd::Zero(2, 1), {}};
+  const auto branch = [&] { return qksolve::phase::branch_of(o, 1.0, 1000); };
+  CHECK(branch() == std::nullopt);
+  o.theta(1, 0) = 0.4;
+  CHECK(branch() == Init::semantic);
+  o.m(0, 0) = 0.3;
+  CHECK(branch() == Init::mixed);
+  o.theta(1, 0) = 0.02;
+  CHECK(branch() == Init::positional);
+  // Of 20 dimensions a random direction has that much.
+  CHECK(qksolve::phase::branch_of(o, 1.0, 20) == std::nullopt);
+}

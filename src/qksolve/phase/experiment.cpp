@@ -112,8 +112,8 @@ Run run_from(const FiniteSize<Store>& instance, Init init, const MatrixXd& linea
   double error = 0;
   run.conditional_test_error =
       conditional_test_error(model, run.overlaps, teacher_norm, kTestTolerance, error);
+  run.branch_found = branch_of(run.overlaps, teacher_norm, instance.draw().dimension);
   if (model.rank == 1 && model.teacher_rank == 1 && model.directions() == 1) {
-    run.branch_found = branch_of(run.overlaps, teacher_norm, instance.draw().dimension);
     const double sign = sign_of_run(run.overlaps, init, model.sigma[0] * model.sigma[0]);
     run.overlaps.theta *= sign;
     run.overlaps.m *= sign;
@@ -152,11 +152,19 @@ std::string init_name(Init init) {
 }
 
 std::optional<Init> branch_of(const Overlaps& overlaps, double teacher_norm, std::int64_t dimension) {
-  const double length = std::sqrt(overlaps.q(0, 0));
-  const double along_teacher = std::abs(overlaps.theta(0, 0)) / std::sqrt(teacher_norm);
-  const double along_direction = std::abs(overlaps.m(0, 0));
-  if (!(std::abs(along_teacher - along_direction) > 4.0 / std::sqrt(static_cast<double>(dimension)) * length))
-    return std::nullopt;
+  const double length = std::sqrt(overlaps.q.trace());
+  const double columns = static_cast<double>(overlaps.theta.cols());
+  const double along_teacher = overlaps.theta.norm() / std::sqrt(teacher_norm / columns);
+  const double along_direction = overlaps.m.norm();
+  const double entries = static_cast<double>(std::max(overlaps.theta.size(), overlaps.m.size()));
+  const double chance = 4.0 * std::sqrt(entries / static_cast<double>(dimension)) * length;
+  if (overlaps.q.rows() > 1) {
+    const bool teacher = along_teacher > chance, direction = along_direction > chance;
+    if (teacher && direction) return Init::mixed;
+    if (!teacher && !direction) return std::nullopt;
+    return teacher ? Init::semantic : Init::positional;
+  }
+  if (!(std::abs(along_teacher - along_direction) > chance)) return std::nullopt;
   return along_teacher > along_direction ? Init::semantic : Init::positional;
 }
 

@@ -57,7 +57,7 @@ struct Run {
   std::vector<TrajectoryPoint> trajectory;  // every step at first, then steps 5 % apart
   std::optional<MinimumResponse> minimum_response;
   std::int64_t switching = 0;        // in message passing: MessagePassingResult::switching
-  std::optional<Init> branch_found;  // of two branches the one at which the run ended, see branch_of
+  std::optional<Init> branch_found;  // the one at which the run ended, see branch_of
 };
 
 struct InstanceResult {
@@ -65,9 +65,10 @@ struct InstanceResult {
   std::vector<Run> runs;     // one per start
 };
 
-// Which of two branches a student of rank one belongs to: the one whose direction, Q* or e, it is closer to.
-// Nothing where its cosines with the two differ by less than 4/sqrt(d), four times the cosine of a random
-// direction: at small d, or far from any minimum, that cannot be told.
+// Which branch a student belongs to. At rank one: that whose direction, Q* or e, it is closer to; nothing
+// where its cosines with the two differ by less than 4/sqrt(d), four times the cosine of a random direction
+// (times the root of their number, where there are several). At higher rank: by which of the overlaps are
+// larger than that. At small d, or far from any minimum, it cannot be told.
 std::optional<Init> branch_of(const Overlaps& overlaps, double teacher_norm, std::int64_t dimension);
 
 // Overlaps of the starts as d grows at fixed cosines: what message passing begins with. Random entries have

@@ -245,7 +245,7 @@ void set_baseline(const Model& model, const SequenceLoss& loss, std::uint64_t se
     values.push_back(loss.baseline(mean.data(), mean_square.data()));
   }
   const Eigen::Map<const Eigen::ArrayXd> v(values.data(), static_cast<Eigen::Index>(values.size()));
-  quadrature.linear_baseline = v.mean();
+  quadrature.linear_baseline = std::max(0.0, v.mean());
   const double n = static_cast<double>(v.size());
   quadrature.linear_baseline_error = 3.0 * std::sqrt((v - v.mean()).square().sum() / (n * (n - 1.0)));
 }

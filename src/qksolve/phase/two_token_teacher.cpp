@@ -1,5 +1,6 @@
 #include "qksolve/phase/two_token_teacher.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -63,7 +64,7 @@ double linear_baseline(const Model& model) {
     }
     mean1 /= mass;
     mean2 /= mass;
-    const double value = variance * (square / mass - mean1 * mean1 - mean2 * mean2);
+    const double value = variance * std::max(0.0, square / mass - mean1 * mean1 - mean2 * mean2);
     if (std::abs(value - last) <= 1e-13 * variance + 1e-12 * value) return value;
     last = value;
   }

@@ -41,7 +41,7 @@ std::vector<Quantity> invariants(const phase::Overlaps& o, const phase::Overlaps
     return v.dot(m * v);
   };
   for (Eigen::Index k = 0; k < rank; ++k)
-    all.push_back({name("q", k), along(o.q, k), error_along(error.q, k)});
+    all.push_back({name("q", k), std::max(0.0, along(o.q, k)), error_along(error.q, k)});
   all.push_back(length("m", "mu_norm", o.m, error.m));
   all.push_back(length("theta", "theta_norm", o.theta, error.theta));
   if (o.V.size() > 0)

@@ -34,7 +34,7 @@ void put_status(Json& record, const phase::Run& run, const std::string& optimize
                        run.branch_found && *run.branch_found != run.init;
   if (changed) {
     record["status"] = "branch_changed";
-    record["reason"] = "the run ended closer to the direction of the other start";
+    record["reason"] = "the run ended on the branch of another start";
   } else if (run.status == MinimizerStatus::converged) {
     record["status"] = "converged";
   } else if (run.status == MinimizerStatus::non_finite) {
