@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <limits>
 #include <ostream>
 #include <thread>
@@ -73,6 +74,9 @@ results::Result new_result(const Options& options, const RunArguments& run, cons
   result.schema = options.schema();
   result.parameters = options.parameters();
   result.provenance.argv = context.argv;
+  // The program by its name: where it lies says nothing about a result.
+  std::string& program = result.provenance.argv.front();
+  program = std::filesystem::path(program).filename().string();
   result.provenance.seed = static_cast<std::uint64_t>(run.seed);
   result.provenance.threads = static_cast<int>(run.threads);
   return result;
