@@ -40,7 +40,7 @@ void FlowArguments::declare_model(Options& options) {
       });
   // One of --ratio and --eta-qk appears in the parameters of the result.
   options.text(
-      "ratio", "LIST|GRID", "1",
+      "ratio", kListOrGrid, "1",
       "Learning rate of the query-key circuit over that of the output-value circuit, each > 0",
       [this](const std::string& text) { ratio = parse_grid("--ratio", text, kPositive); },
       [this] { return eta_qk ? results::Json() : results::Json(ratio); });

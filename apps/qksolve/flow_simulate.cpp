@@ -64,7 +64,7 @@ struct Arguments : FlowArguments {
     options.integer("batch", batch, 0, 1000000,
                     "Sequences in a mini-batch, 0: the population gradient (sgd: 32 unless given)");
     options.text(
-        "times", "LIST|GRID", "",
+        "times", kListOrGrid, "",
         "Times of the records, multiples of the step size (default about 50, log-spaced)",
         [this](const std::string& text) {
           times = parse_grid("--times", text, {0.0, 1e300});

@@ -31,7 +31,7 @@ struct Arguments : FlowArguments {
     options.real("t-max", t_max, {0.0, 1e300, true, false},
                  "The run ends here; given --times alone, at the last of them");
     options.text(
-        "times", "LIST|GRID", "",
+        "times", kListOrGrid, "",
         "Times of the records, each in [0, t-max] (default 200 of them, log-spaced from 1 to t-max; none if "
         "--at-loss is given)",
         [this](const std::string& text) {
@@ -40,7 +40,7 @@ struct Arguments : FlowArguments {
         },
         [this] { return list_or_nothing(times); });
     options.text(
-        "at-loss", "LIST|GRID", "",
+        "at-loss", kListOrGrid, "",
         "Losses, each > 0: the state where the loss first comes down to each of them",
         [this](const std::string& text) { at_loss = parse_grid("--at-loss", text, kPositive); },
         [this] { return list_or_nothing(at_loss); });

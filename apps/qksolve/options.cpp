@@ -100,15 +100,15 @@ Options::Options(CLI::App& command) : command_(command) {
       ->take_last();
 }
 
-Options::Record& Options::add(const std::string& name, const std::string& placeholder,
-                              const std::string& help, const std::string& flags) {
+Options::Record& Options::add(const std::string& name, const std::string& value_name, const std::string& help,
+                              const std::string& flags) {
   records_.push_back(std::make_unique<Record>());
   Record& record = *records_.back();
   record.name = name;
   record.defines_result = defines_result_;
-  record.is_grid = placeholder == "LIST|GRID";
+  record.is_grid = value_name == kListOrGrid;
   record.option = command_.add_option(flags.empty() ? "--" + name : flags, record.given_text, help)
-                      ->type_name(placeholder)
+                      ->type_name(value_name)
                       ->take_last();
   return record;
 }
@@ -143,7 +143,7 @@ void Options::integers(const std::string& name, std::vector<std::int64_t>& targe
 
 void Options::grid(const std::string& name, std::vector<double>& target, const Bounds& bounds,
                    const std::string& meaning) {
-  Record& record = add(name, "LIST|GRID",
+  Record& record = add(name, kListOrGrid,
                        meaning + ": a,b,c or start:stop:count (default " + grid_text(target) + ", each " +
                            bounds.text() + ")");
   record.parse = [name, &target, bounds](const std::string& t) {
@@ -209,11 +209,11 @@ void Options::choices(const std::string& name, std::vector<std::string>& target,
   record.value = [&target] { return Json(target); };
 }
 
-void Options::text(const std::string& name, const std::string& placeholder, const std::string& default_text,
+void Options::text(const std::string& name, const std::string& value_name, const std::string& default_text,
                    const std::string& meaning, std::function<void(const std::string&)> parse,
                    std::function<Json()> value) {
   Record& record =
-      add(name, placeholder, meaning + (default_text.empty() ? "" : " (default " + default_text + ")"));
+      add(name, value_name, meaning + (default_text.empty() ? "" : " (default " + default_text + ")"));
   record.parse = std::move(parse);
   record.value = std::move(value);
 }

@@ -14,6 +14,10 @@
 
 namespace qksolve::app {
 
+// The name of the values of an option that takes a list or a grid: such options together form a product,
+// whose size is limited.
+inline constexpr const char* kListOrGrid = "LIST|GRID";
+
 class Options {
  public:
   explicit Options(CLI::App& command);
@@ -42,7 +46,7 @@ class Options {
                const std::vector<std::string>& allowed, const std::string& meaning);
   // Anything else: `parse` reads the text and throws UsageError, `value` gives what `parameters` shows (null:
   // leave out).
-  void text(const std::string& name, const std::string& placeholder, const std::string& default_text,
+  void text(const std::string& name, const std::string& value_name, const std::string& default_text,
             const std::string& meaning, std::function<void(const std::string&)> parse,
             std::function<results::Json()> value);
   void flag(const std::string& name, bool& target, const std::string& meaning);
@@ -81,7 +85,7 @@ class Options {
     std::function<results::Json()> value;
   };
   // `flags` as CLI11 wants them; empty: --name.
-  Record& add(const std::string& name, const std::string& placeholder, const std::string& help,
+  Record& add(const std::string& name, const std::string& value_name, const std::string& help,
               const std::string& flags = "");
   static void add_path(Record& record, const std::string& shown, std::string& target);
   void apply_config();

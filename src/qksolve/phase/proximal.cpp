@@ -74,27 +74,18 @@ ProximalMap::ProximalMap(const Model& model, const Eigen::MatrixXd& V, const Seq
   for (Packs* packs : {&hessian_, &product_, &factor_, &at_.hessian, &trial_.hessian}) packs->resize(n * n);
 }
 
-void ProximalMap::whiten(const Pack* z, Pack* w) const {
+void ProximalMap::multiply(const std::vector<double>& triangles, const Pack* x, Pack* product) const {
   for (int l = 0; l < tokens_; ++l)
     for (int i = 0; i < rank_; ++i) {
       Pack sum{};
-      for (int j = 0; j <= i; ++j) sum += whiten_[(l * rank_ + i) * rank_ + j] * z[l * rank_ + j];
-      w[l * rank_ + i] = sum;
-    }
-}
-
-void ProximalMap::color(const Pack* w, Pack* z) const {
-  for (int l = 0; l < tokens_; ++l)
-    for (int i = 0; i < rank_; ++i) {
-      Pack sum{};
-      for (int j = 0; j <= i; ++j) sum += color_[(l * rank_ + i) * rank_ + j] * w[l * rank_ + j];
-      z[l * rank_ + i] = sum;
+      for (int j = 0; j <= i; ++j) sum += triangles[(l * rank_ + i) * rank_ + j] * x[l * rank_ + j];
+      product[l * rank_ + i] = sum;
     }
 }
 
 void ProximalMap::evaluate(const Pack* label, State& at) {
   const int n = size_, r = rank_;
-  color(at.w.data(), z_.data());
+  multiply(color_, at.w.data(), z_.data());
   at.loss = at.energy = loss_.value(z_.data(), label, gradient_.data(), hessian_.data());
   // With C the block-diagonal matrix of sigma_l U: w - b + C' gradient and 1 + C' Hessian C.
   for (int k = 0; k < n; ++k) {
@@ -151,11 +142,11 @@ void ProximalMap::descend(const Pack* label, int steps, double tolerance, State&
 
 Pack ProximalMap::minimize(const Pack* c, const Pack* label, int random_starts, std::uint64_t seed, Pack* z) {
   const int n = size_, r = rank_;
-  whiten(c, b_.data());
+  multiply(whiten_, c, b_.data());
   Pack lowest = broadcast(HUGE_VAL);
   const auto from = [&](const auto& component) {
     for (int k = 0; k < n; ++k) start_[k] = component(k);
-    whiten(start_.data(), at_.w.data());
+    multiply(whiten_, start_.data(), at_.w.data());
     descend(label, kQuickSteps, kQuickTolerance, at_);
     const Mask better = at_.energy < lowest;
     lowest = select(better, at_.energy, lowest);
@@ -180,7 +171,7 @@ Pack ProximalMap::minimize(const Pack* c, const Pack* label, int random_starts, 
     });
   at_.w = best_;
   descend(label, kPolishSteps, kPolishTolerance, at_);
-  color(at_.w.data(), z);
+  multiply(color_, at_.w.data(), z);
   return at_.energy;
 }
 

@@ -39,8 +39,8 @@ class ProximalMap {
     numerics::Pack energy{}, loss{};
   };
 
-  void whiten(const numerics::Pack* z, numerics::Pack* w) const;
-  void color(const numerics::Pack* w, numerics::Pack* z) const;
+  // Of every token with its own matrix, color_ (z from w) or whiten_ (w from z).
+  void multiply(const std::vector<double>& triangles, const numerics::Pack* x, numerics::Pack* product) const;
   void evaluate(const numerics::Pack* label, State& at);
   // Newton from at.w, in place, while steps are longer than `tolerance`.
   void descend(const numerics::Pack* label, int steps, double tolerance, State& at);

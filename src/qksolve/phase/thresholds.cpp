@@ -154,8 +154,8 @@ class Search {
 
   // The branches that can be the minimum.
   std::vector<Branch> contenders() const {
-    std::vector<Branch> all{kSemantic, kPositional};
-    if (solver_.model().rank > 1) all.push_back(kMixed);
+    std::vector<Branch> all = all_branches(solver_.model().rank);
+    std::erase(all, kUninformed);
     return all;
   }
 

@@ -52,14 +52,12 @@ std::vector<Quantity> invariants(const phase::Overlaps& o, const phase::Overlaps
 
 }  // namespace
 
-void put_overlaps(Json& record, const phase::Overlaps& o, double variance, const phase::Overlaps* errors,
-                  const std::string& suffix) {
+void put_overlaps(Json& record, const phase::Overlaps& o, double variance, const phase::Overlaps* errors) {
   const auto factor = [&](const std::string& name) { return name[0] == 'm' ? 1.0 : variance; };
-  for (const Quantity& x : invariants(o, errors ? *errors : o))
-    put(record, x.name + suffix, factor(x.name) * x.value);
-  if (errors)
-    for (const Quantity& x : invariants(o, *errors))
-      put(record, x.name + suffix + "_error", factor(x.name) * x.error);
+  const std::vector<Quantity> found = invariants(o, errors ? *errors : o);
+  for (const Quantity& x : found) put(record, x.name, factor(x.name) * x.value);
+  if (!errors) return;
+  for (const Quantity& x : found) put(record, x.name + "_error", factor(x.name) * x.error);
 }
 
 Json phase_record(const BranchSolution& s, double omega, double variance,
