@@ -57,7 +57,8 @@ TEST_CASE("what the commands write is valid") {
   const std::string flow =
       " --classes 4 --pool 1 --common 6 --common-per-sequence 6 --distinct-per-sequence 1";
   for (const std::string& line : std::vector<std::string>{
-           "phase solve --tolerance 1e-2 --trace", "phase solve --max-iterations 1",
+           "phase solve --tolerance 1e-2 --trace",
+           "phase solve --max-iterations 1",
            "phase solve --alpha 1.5 --omega .1 --tolerance 1e-2",
            "phase solve --branch semantic --tolerance 1e-2 --start .1148,0,.1582,12.67",
            "phase solve --tokens 3 --sigma .5,.4,.6 --branch semantic --tolerance 5e-2",
