@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <iosfwd>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct Context {
   std::ostream& err;  // tables, progress, messages
   std::vector<std::string> argv;
   std::function<int()> action;  // set by the command that was chosen
+  // Commands that are other programs: to be started with the words that follow the command's name.
+  std::map<const CLI::App*, std::function<void(const std::vector<std::string>&)>> external;
 };
 
 // Whether SIGINT, SIGTERM or SIGHUP came in; main installs the handlers.
@@ -104,6 +107,7 @@ void add_phase_simulate(CLI::App& phase, Context& context);
 void add_flow_solve(CLI::App& flow, Context& context);
 void add_flow_simulate(CLI::App& flow, Context& context);
 void add_coupled_solve(CLI::App& coupled, Context& context);
+void add_coupled_train(CLI::App& coupled, Context& context);
 void add_compare(CLI::App& program, Context& context);
 void add_combine(CLI::App& program, Context& context);
 void add_plot(CLI::App& program, Context& context);

@@ -1,9 +1,5 @@
 // qksolve phase sweep: the phase diagram in the alpha-omega plane, resumable and in parallel.
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
-#include <iterator>
-#include <map>
 #include <memory>
 #include <ostream>
 
@@ -12,8 +8,8 @@
 #include "qksolve/numerics/task_farm.hpp"
 #include "qksolve/phase/continuation.hpp"
 #include "qksolve/results/phase_record.hpp"
-#include "qksolve/results/work_file.hpp"
 #include "sweep_output.hpp"
+#include "task_store.hpp"
 #include "usage.hpp"
 
 namespace qksolve::app {
@@ -39,10 +35,7 @@ struct Arguments : PhaseArguments {
     declare_branch(options);
     declare_solver(options, "Relative error allowed on every quantity of a record");
     options.presentation();
-    options.path(
-        "resume", resume,
-        "Work file: what it holds is not computed again, what is computed is added (default: the name "
-        "of the output and .work.jsonl, removed at the end)");
+    declare_resume(options, resume);
     options.text(
         "shard", "i/n", "1/1",
         "Do only every n-th task, beginning with the i-th; the work file is the result",
@@ -66,15 +59,9 @@ struct Arguments : PhaseArguments {
     for (const auto& [name, values] : {std::pair("alpha", &alpha), std::pair("omega", &omega)})
       if (!std::is_sorted(values->begin(), values->end()))
         throw UsageError(std::string("--") + name + ": the values are not in order, expected ascending ones");
-    if (shards > 1 && work_file().empty())
+    if (shards > 1 && work_file(resume, run).empty())
       throw UsageError("--shard: " + std::to_string(shard) + "/" + std::to_string(shards) +
                        " needs a work file, expected --resume FILE or -o FILE");
-  }
-
-  // Where finished tasks are kept; empty: in memory.
-  std::string work_file() const {
-    if (!resume.empty() || run.output.empty()) return resume;
-    return run.output + ".work.jsonl";
   }
 
   std::vector<Json> solve(const Sweep& sweep, std::size_t task) const {
@@ -109,53 +96,32 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   }
 
   results::Output output = arguments.run.open_output(context);
-  const std::string work_path = arguments.work_file();
-  std::unique_ptr<results::WorkFile> work;
-  if (!work_path.empty()) work = std::make_unique<results::WorkFile>(work_path, sweep.header());
-  if (work && work->repaired() && !arguments.run.quiet)
-    context.err << "qksolve: " << work_path << ": the last line was half-written and is done again\n";
-  std::map<std::string, std::string> memory;  // what finished, where there is no work file
-
-  std::vector<std::size_t> tasks;
-  std::size_t wanted = 0;
-  for (std::size_t i = 0; i < sweep.size(); ++i) {
-    if (static_cast<std::int64_t>(i) % arguments.shards != arguments.shard - 1) continue;
-    ++wanted;
-    if (!work || !work->contains(sweep.id(i))) tasks.push_back(i);
-  }
-  if (tasks.size() < wanted && !arguments.run.quiet)
-    context.err << "qksolve: " << work_path << ": " << wanted - tasks.size() << " of " << wanted
-                << " tasks are finished\n";
+  TaskStore store(work_file(arguments.resume, arguments.run), sweep.header(), arguments.run, context);
+  std::vector<std::size_t> wanted;
+  for (auto i = static_cast<std::size_t>(arguments.shard - 1); i < sweep.size();
+       i += static_cast<std::size_t>(arguments.shards))
+    wanted.push_back(i);
+  const std::vector<std::size_t> tasks = store.unfinished(wanted, sweep.ids());
   Progress progress(context, arguments.run, tasks.size());
   ranks->run(
       tasks, threads, solve,
       [&](std::size_t task, const std::string& found) {
-        if (work)
-          work->add(sweep.id(task), Json::parse(found));
-        else
-          memory[sweep.id(task)] = found;
+        store.add(sweep.id(task), found);
         progress.done("phase sweep: " + sweep.name(task));
       },
       interrupted);
   // What is kept in a work file needs no other place.
-  if (interrupted() && work) return kInterrupted;
+  if (interrupted() && store.in_file()) return kInterrupted;
 
   results::Result result = new_result(options, arguments.run, context);
   result.provenance.threads = threads * ranks->size();
-  std::unique_ptr<results::WorkFileReader> reader;
-  if (work) reader = std::make_unique<results::WorkFileReader>(work_path);
   const auto fetch = [&](std::size_t task) -> std::optional<std::vector<Json>> {
-    const std::string& id = sweep.id(task);
-    if (reader) {
-      if (!reader->contains(id)) return std::nullopt;
-      return reader->value(id).get<std::vector<Json>>();
-    }
-    const auto found = memory.find(id);
-    if (found == memory.end()) return std::nullopt;
-    return Json::parse(found->second).get<std::vector<Json>>();
+    const std::optional<Json> found = store.find(sweep.id(task));
+    if (!found) return std::nullopt;
+    return found->get<std::vector<Json>>();
   };
   const int code = write_sweep(sweep, fetch, result, output, arguments.run, context);
-  if (work && arguments.resume.empty() && arguments.shards == 1) std::remove(work_path.c_str());
+  if (store.in_file() && arguments.resume.empty() && arguments.shards == 1) store.remove_file();
   return code;
 }
 

@@ -1,6 +1,10 @@
 #include "program.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <filesystem>
 #include <ostream>
@@ -77,15 +81,7 @@ std::string one_line(std::string text) {
   return line;
 }
 
-}  // namespace
-
-int run_program(const std::vector<std::string>& argv, std::ostream& out, std::ostream& err) {
-  Context context{out, err, argv, {}};
-  CLI::App app{"qksolve: what theory predicts about query-key attention, and the experiments that check it"};
-  app.name("qksolve");
-  app.set_version_flag("--version",
-                       std::string("qksolve ") + results::version() + " (" + results::git_commit() + ")");
-  app.require_subcommand(1);
+void add_all(CLI::App& app, Context& context) {
   CLI::App* phase =
       app.add_subcommand("phase", "The positional/semantic phase transition of dot-product attention");
   phase->require_subcommand(1);
@@ -102,10 +98,24 @@ int run_program(const std::vector<std::string>& argv, std::ostream& out, std::os
       app.add_subcommand("coupled", "Queries and keys that evolve together before attention is scored");
   coupled->require_subcommand(1);
   add_coupled_solve(*coupled, context);
+  add_coupled_train(*coupled, context);
   add_compare(app, context);
   add_combine(app, context);
   add_plot(app, context);
   add_schema(app, context);
+}
+
+}  // namespace
+
+int run_commands(const std::vector<std::string>& argv, std::ostream& out, std::ostream& err,
+                 const std::function<void(CLI::App&, Context&)>& add) {
+  Context context{out, err, argv, {}, {}};
+  CLI::App app{"qksolve: what theory predicts about query-key attention, and the experiments that check it"};
+  app.name("qksolve");
+  app.set_version_flag("--version",
+                       std::string("qksolve ") + results::version() + " (" + results::git_commit() + ")");
+  app.require_subcommand(1);
+  add(app, context);
 
   auto fail = [&](int code, const std::string& message) {
     err << "qksolve: " << one_line(message) << "\n";
@@ -116,6 +126,8 @@ int run_program(const std::vector<std::string>& argv, std::ostream& out, std::os
     try {
       std::size_t first = 1;
       const CLI::App& command = named_command(app, argv, first);
+      if (const auto external = context.external.find(&command); external != context.external.end())
+        external->second({argv.begin() + static_cast<std::ptrdiff_t>(first), argv.end()});
       std::vector<std::string> words = bind_values(command, argv, first);
       std::reverse(words.begin(), words.end());
       app.parse(words);
@@ -138,6 +150,22 @@ int run_program(const std::vector<std::string>& argv, std::ostream& out, std::os
   } catch (const std::exception& error) {
     return fail(kInternal, std::string("internal error: ") + error.what());
   }
+}
+
+int run_program(const std::vector<std::string>& argv, std::ostream& out, std::ostream& err) {
+  return run_commands(argv, out, err, add_all);
+}
+
+void prepare_process() {
+  // A file opened later must not take the place of a standard stream that was closed; writing there still
+  // fails.
+  int descriptor = 0;
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = open("/dev/null", O_RDONLY);
+  close(descriptor);
+  // A closed pipe or a full quota is an error of the write.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  install_interrupt_handlers();
 }
 
 }  // namespace qksolve::app

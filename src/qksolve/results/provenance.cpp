@@ -20,6 +20,7 @@ Json Provenance::to_json() const {
   libraries["boost"] = dotted(BOOST_VERSION / 100000, BOOST_VERSION / 100 % 1000, BOOST_VERSION % 100);
   libraries["nlohmann_json"] =
       dotted(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH);
+  for (const auto& [name, number] : further_libraries) libraries[name] = number;
   Json json;
   json["version"] = version();
   json["git_commit"] = git_commit();
@@ -34,6 +35,7 @@ Json Provenance::to_json() const {
   json["threads"] = threads;
   json["started"] = text;
   json["wall_seconds"] = std::chrono::duration<double>(std::chrono::system_clock::now() - started).count();
+  if (!measurements.is_null()) json["measurements"] = measurements;
   return json;
 }
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -20,9 +21,11 @@ struct Provenance {
   std::uint64_t seed = 0;
   int threads = 1;
   std::chrono::system_clock::time_point started = std::chrono::system_clock::now();
+  std::map<std::string, std::string> further_libraries;  // name and version
+  Json measurements;                                     // of speed, where they belong to the result
 
   // version, git commit, compiler, library versions, argv, seed, threads, started (UTC), wall_seconds up to
-  // now.
+  // now, measurements if there are any.
   Json to_json() const;
 };
 

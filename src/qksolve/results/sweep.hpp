@@ -28,6 +28,7 @@ class Sweep {
   const std::vector<double>& alphas() const { return alphas_; }
   // Identity: depends on everything that defines the task and on nothing else.
   const std::string& id(std::size_t task) const { return ids_[task]; }
+  const std::vector<std::string>& ids() const { return ids_; }
   std::string name(std::size_t task) const;  // for people
 
   // The records of a finished task, one for each alpha; nothing if it has not finished.

@@ -1,0 +1,20 @@
+// qksolve-train: the command `qksolve coupled train` as a program of its own, because LibTorch takes a second
+// to load.
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "program.hpp"
+#include "train.hpp"
+
+int main(int argc, char** argv) {
+  using namespace qksolve::app;
+  prepare_process();
+  std::vector<std::string> words{"qksolve", "coupled", "train"};
+  words.insert(words.end(), argv + 1, argv + argc);
+  return run_commands(words, std::cout, std::cerr, [](CLI::App& app, Context& context) {
+    CLI::App* coupled = app.add_subcommand("coupled", "");
+    coupled->require_subcommand(1);
+    add_train(*coupled, context);
+  });
+}

@@ -1,0 +1,10 @@
+// The command `train`.
+#pragma once
+
+#include "command.hpp"
+
+namespace qksolve::app {
+
+void add_train(CLI::App& coupled, Context& context);
+
+}  // namespace qksolve::app
