@@ -50,6 +50,7 @@ std::vector<std::string> read_documents(const std::string& path) {
   }
   std::sort(names.begin(), names.end());
   std::vector<std::string> documents;
+  documents.reserve(names.size());
   for (const std::string& name : names) documents.push_back(read_text(name));
   return documents;
 }

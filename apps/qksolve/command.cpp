@@ -74,6 +74,7 @@ results::Result new_result(const Options& options, const RunArguments& run, cons
   result.schema = options.schema();
   result.parameters = options.parameters();
   result.provenance.argv = context.argv;
+  result.provenance.started = context.started;
   // The program by its name: where it lies says nothing about a result.
   std::string& program = result.provenance.argv.front();
   program = std::filesystem::path(program).filename().string();

@@ -19,9 +19,13 @@ struct Context {
   std::ostream& out;  // results
   std::ostream& err;  // tables, progress, messages
   std::vector<std::string> argv;
+  std::chrono::system_clock::time_point started = std::chrono::system_clock::now();
   std::function<int()> action;  // set by the command that was chosen
   // Commands that are other programs: to be started with the words that follow the command's name.
   std::map<const CLI::App*, std::function<void(const std::vector<std::string>&)>> external;
+
+  Context(std::ostream& results, std::ostream& messages, std::vector<std::string> words)
+      : out(results), err(messages), argv(std::move(words)) {}
 };
 
 // Whether SIGINT, SIGTERM or SIGHUP came in; main installs the handlers.

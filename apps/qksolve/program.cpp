@@ -109,7 +109,7 @@ void add_all(CLI::App& app, Context& context) {
 
 int run_commands(const std::vector<std::string>& argv, std::ostream& out, std::ostream& err,
                  const std::function<void(CLI::App&, Context&)>& add) {
-  Context context{out, err, argv, {}, {}};
+  Context context(out, err, argv);
   CLI::App app{"qksolve: what theory predicts about query-key attention, and the experiments that check it"};
   app.name("qksolve");
   app.set_version_flag("--version",

@@ -96,7 +96,7 @@ Model::Model(const ModelOptions& options) : options_(options) {
   auto matrix = [&](const std::string& name, std::int64_t outputs, std::int64_t inputs) {
     return add(name, normals(name, {outputs, inputs}, 1 / std::sqrt(static_cast<double>(inputs))), true);
   };
-  auto constant = [&](const std::string& name, std::vector<std::int64_t> shape, double value) {
+  auto constant = [&](const std::string& name, const std::vector<std::int64_t>& shape, double value) {
     return add(name, torch::full(shape, value, torch::kFloat), false);
   };
   embedding_ =

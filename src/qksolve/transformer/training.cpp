@@ -6,16 +6,17 @@
 
 #include <algorithm>
 #include <boost/crc.hpp>
+#include <boost/math/constants/constants.hpp>
 #include <chrono>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numbers>
 #include <sstream>
 #include <string_view>
 
 #include "qksolve/numerics/singular_values.hpp"
 #include "qksolve/numerics/statistics.hpp"
+#include "qksolve/transformer/model.hpp"
 
 namespace qksolve::transformer {
 
@@ -42,7 +43,8 @@ double learning_rate(const TrainingOptions& options, std::int64_t step) {
   const double steps = static_cast<double>(options.steps), done = static_cast<double>(step) + 1;
   const double warm_up = std::max(1.0, kWarmUp * steps);
   if (done <= warm_up) return options.learning_rate * done / warm_up;
-  const double turn = std::numbers::pi * (done - warm_up) / std::max(1.0, steps - warm_up);
+  const double turn =
+      boost::math::constants::pi<double>() * (done - warm_up) / std::max(1.0, steps - warm_up);
   return options.learning_rate * (kLastRate + (1 - kLastRate) * (1 + std::cos(turn)) / 2);
 }
 

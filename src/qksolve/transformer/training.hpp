@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "qksolve/training/task.hpp"
-#include "qksolve/transformer/model.hpp"
+#include "qksolve/transformer/model_options.hpp"
 
 namespace qksolve::transformer {
 
