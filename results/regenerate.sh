@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes every file of this folder again: half an hour on two idle cores. Needs the program (apps/quickstart.sh).
+# Makes every file of this folder again, but those of `coupled train` (regenerate_training.sh): half an hour on two idle
+# cores. Needs the program (apps/quickstart.sh).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 qksolve=../.build/release/bin/qksolve

@@ -14,7 +14,27 @@ std::string read_text(const std::string& path) {
   std::string text = results::read_file(path);
   if (!training::is_text(text))
     throw results::ContentError(path + ": is not UTF-8 text without zero bytes, expected a text file");
-  return text;
+  const std::string mark = "\xef\xbb\xbf";  // of the byte order
+  return text.starts_with(mark) ? text.substr(mark.size()) : text;
+}
+
+// The names of all files of a folder and below.
+std::vector<std::string> files_below(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> names;
+  try {
+    for (auto entry = fs::recursive_directory_iterator(folder); entry != fs::recursive_directory_iterator();
+         ++entry) {
+      if (entry->path().filename().string().starts_with('.'))
+        entry.disable_recursion_pending();
+      else if (entry->is_regular_file())
+        names.push_back(entry->path().string());
+    }
+  } catch (const fs::filesystem_error& error) {
+    throw results::FileError("cannot read all of '" + folder + "': " + error.code().message());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 std::vector<std::string> paragraphs(const std::string& text) {
@@ -38,17 +58,8 @@ std::vector<std::string> paragraphs(const std::string& text) {
 }  // namespace
 
 std::vector<std::string> read_documents(const std::string& path) {
-  namespace fs = std::filesystem;
-  if (!fs::is_directory(path)) return paragraphs(read_text(path));
-  std::vector<std::string> names;
-  for (auto entry = fs::recursive_directory_iterator(path); entry != fs::recursive_directory_iterator();
-       ++entry) {
-    if (entry->path().filename().string().starts_with('.'))
-      entry.disable_recursion_pending();
-    else if (entry->is_regular_file())
-      names.push_back(entry->path().string());
-  }
-  std::sort(names.begin(), names.end());
+  if (!std::filesystem::is_directory(path)) return paragraphs(read_text(path));
+  const std::vector<std::string> names = files_below(path);
   std::vector<std::string> documents;
   documents.reserve(names.size());
   for (const std::string& name : names) documents.push_back(read_text(name));

@@ -7,8 +7,9 @@
 namespace qksolve::app {
 
 // Of a folder: every file in it and below, in order of their names, but those whose name begins with a dot.
-// Of a file: its parts between blank lines. Throws FileError if something cannot be read, ContentError for a
-// file that is not UTF-8 text (it holds a zero byte, or is cut or garbled).
+// Of a file: its parts between blank lines. Without a mark of the byte order. Throws FileError if something
+// cannot be read, ContentError for a file that is not UTF-8 text (it holds a zero byte, or is cut or
+// garbled).
 std::vector<std::string> read_documents(const std::string& path);
 
 }  // namespace qksolve::app

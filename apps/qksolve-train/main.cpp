@@ -5,11 +5,14 @@
 #include <vector>
 
 #include "program.hpp"
+#include "qksolve/numerics/task_farm.hpp"
 #include "train.hpp"
 
 int main(int argc, char** argv) {
   using namespace qksolve::app;
   prepare_process();
+  // Of the processes that mpirun starts the first one does it all.
+  if (qksolve::numerics::launched_rank() != 0) return 0;
   std::vector<std::string> words{"qksolve", "coupled", "train"};
   words.insert(words.end(), argv + 1, argv + argc);
   return run_commands(words, std::cout, std::cerr, [](CLI::App& app, Context& context) {

@@ -2,9 +2,14 @@
 #include "train.hpp"
 
 #include <torch/version.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -102,14 +107,8 @@ struct Arguments {
           "of --difficulty");
     whole(options, "vocabulary", vocabulary, 4, 1000000, "Tokens; words: the most frequent ones",
           "mqar: of --difficulty, words: " + std::to_string(kWords));
-    options.text(
-        "corpus", "PATH", "",
-        "Text: a folder, every file a document, or a file, whose paragraphs are documents",
-        [this](const std::string& t) {
-          if (t.empty()) throw UsageError("--corpus: '' is not allowed, expected a file or folder");
-          corpus = t;
-        },
-        [this] { return corpus.empty() ? Json() : Json(corpus); });
+    options.input("corpus", corpus,
+                  "Text: a folder, every file a document, or a file, whose paragraphs are documents");
     options.choice("level", level, {"word", "byte"}, "Tokens of a text");
     options.flag("shuffle-sentences", shuffle_sentences,
                  "Let all sentences of a text change places at random: its words stay, its coherence goes");
@@ -128,12 +127,12 @@ struct Arguments {
     options.choice("positions", positions, {"rotary", "learned"}, "Position encoding");
     options.choice("token-shift", token_shift, {"previous", "none"},
                    "Whether attention also reads the previous token, weighted channel by channel");
-    options.real("embedding-scale", embedding_scale, {0.0, 1000.0, true, false},
+    options.real("embedding-scale", embedding_scale, {1e-6, 1000.0},
                  "Standard deviation of the embeddings before training");
     options.integer("steps", steps, 1, 1000000000, "Optimisation steps (AdamW)");
     options.integer("batch", batch, 1, 1000000, "Sequences a step");
     options.real(
-        "learning-rate", learning_rate, kPositive,
+        "learning-rate", learning_rate, {0.0, 1e6, true, false},
         "Largest learning rate: rises over the first twentieth of the steps, falls as a cosine to a tenth");
     options.real("weight-decay", weight_decay, {0.0, 1000.0}, "Weight decay of the matrices");
     options.integer("evaluate-every", evaluate_every, 1, 1000000000, "Steps between evaluations");
@@ -141,10 +140,15 @@ struct Arguments {
     options.flag("trajectory", trajectory, "Also write the evaluations along the way");
     options.presentation();
     declare_resume(options, resume);
-    options.path(
-        "checkpoints", checkpoints,
-        "Folder for the states of unfinished runs (default: the name of the output, or of the work file, "
-        "and .checkpoints)");
+    options.text(
+        "checkpoints", "FOLDER", "",
+        "Folder for the states of unfinished runs (default: the name of the output, or of the work file, and "
+        ".checkpoints, removed at the end)",
+        [this](const std::string& t) {
+          if (t.empty()) throw UsageError("--checkpoints: '' is not allowed, expected the name of a folder");
+          checkpoints = t;
+        },
+        [] { return Json(); });
     options.integer("checkpoint-every", checkpoint_every, 1, 1000000000,
                     "Steps after which the state of a run is saved");
     run.declare_presentation(options);
@@ -164,20 +168,31 @@ struct Arguments {
     context = context.value_or(text ? kTextContext : preset->context);
     vocabulary = vocabulary.value_or(!text ? preset->vocabulary : level == "word" ? kWords : kBytes);
     if (!text) pairs = pairs.value_or(preset->pairs);
+    const bool all_sizes = options.given("context") && options.given("pairs") && options.given("vocabulary");
+    if (options.given("difficulty") && all_sizes)
+      throw UsageError(
+          "--difficulty: '" + difficulty +
+          "' says nothing where --context, --pairs and --vocabulary are given, expected one or the other");
     check_dimensions();
+    if (seeds - 1 > std::numeric_limits<std::int64_t>::max() - run.seed)
+      throw UsageError("--seeds: " + std::to_string(seeds) + " is not allowed with --seed " +
+                       std::to_string(run.seed) + ", expected seeds up to " +
+                       std::to_string(std::numeric_limits<std::int64_t>::max()));
     hidden = hidden.value_or(d / heads);
     if (options.given("checkpoint-every") && checkpoint_folder().empty())
       throw UsageError(
           "--checkpoint-every: " + std::to_string(checkpoint_every) +
           " needs a place for checkpoints, expected -o FILE, --resume FILE or --checkpoints FOLDER");
-    text ? read_corpus() : make_recall();
+    if (!text) return make_recall();
+    check_places();
+    read_corpus();
   }
 
   // Empty: none are written.
   std::string checkpoint_folder() const {
-    if (!checkpoints.empty()) return checkpoints;
-    const std::string beside = run.output.empty() ? resume : run.output;
-    return beside.empty() ? "" : beside + ".checkpoints";
+    const std::string work = work_file(resume, run);
+    if (!checkpoints.empty() || work.empty()) return checkpoints;
+    return (run.output.empty() ? work : run.output) + ".checkpoints";
   }
 
   // Variants and numbers of steps in their order, seeds inside.
@@ -199,8 +214,9 @@ struct Arguments {
   // Of the result: without what the task does not use, with what was chosen for it.
   Json parameters(const Options& options) const {
     Json json = options.parameters();
-    for (const char* key : task == "text" ? std::vector{"difficulty", "pairs"}
-                                          : std::vector{"corpus", "level", "shuffle_sentences"})
+    json.erase("difficulty");  // its sizes are there
+    for (const char* key :
+         task == "text" ? std::vector{"pairs"} : std::vector{"corpus", "level", "shuffle_sentences"})
       json.erase(key);
     if (task == "text" && level == "byte") json.erase("vocabulary");
     return json;
@@ -254,6 +270,19 @@ struct Arguments {
     if (d / heads % 2 != 0) refuse("expected an even dimension of a head");
     if (std::find(variants.begin(), variants.end(), "differential") != variants.end() && d / heads % 4 != 0)
       refuse("expected a dimension of a head that is a multiple of 4, for differential attention");
+  }
+
+  // What is written into a corpus would become part of it.
+  void check_places() const {
+    namespace fs = std::filesystem;
+    if (!fs::is_directory(corpus)) return;
+    const std::string inside = fs::canonical(corpus).string() + "/";
+    for (const auto& [option, path] :
+         {std::pair("--output", run.output), std::pair("--csv", run.csv), std::pair("--resume", resume),
+          std::pair("--checkpoints", checkpoints)})
+      if (!path.empty() && fs::weakly_canonical(fs::absolute(path)).string().starts_with(inside))
+        throw UsageError(std::string(option) + ": '" + path + "' lies in the corpus '" + corpus +
+                         "', expected another place");
   }
 
   void make_recall() {
@@ -379,21 +408,45 @@ transformer::Checkpoints checkpoints_at(const std::string& path, std::int64_t ev
 }
 
 TrainingRun train(const Arguments& arguments, const Run& run, const std::string& checkpoint,
-                  const Json& configuration,
+                  const Json& configuration, const std::function<bool()>& stop,
                   const std::function<void(const transformer::Evaluation&)>& evaluated) {
   transformer::Checkpoints checkpoints;
   if (!checkpoint.empty())
     checkpoints = checkpoints_at(checkpoint, arguments.checkpoint_every, configuration);
   try {
     return transformer::train(arguments.model(run), arguments.training_options(), arguments.data, checkpoints,
-                              interrupted, evaluated);
+                              stop, evaluated);
   } catch (const transformer::CheckpointError& error) {
     throw results::ContentError(checkpoint + ": " + error.what());
+  } catch (const transformer::MemoryError&) {
+    throw UsageError("--batch: " + std::to_string(arguments.batch) + " with --context " +
+                     std::to_string(*arguments.context) + ", --d " + std::to_string(arguments.d) +
+                     " and --layers " + std::to_string(arguments.layers) +
+                     " needs more memory than there is, expected smaller ones");
+  }
+}
+
+// Throws where checkpoints cannot be written, or one that is there cannot be used: known before anything is
+// computed, or written.
+void check_checkpoints(const std::string& folder, const std::vector<std::string>& paths,
+                       const std::vector<Json>& configurations) {
+  if (!std::filesystem::exists(folder)) return;
+  if (!std::filesystem::is_directory(folder))
+    throw results::FileError("cannot write to '" + folder + "': it is not a folder");
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    throw results::FileError("cannot write to '" + folder + "': " + std::strerror(errno));
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    try {
+      transformer::check_checkpoint(checkpoints_at(paths[i], 1, configurations[i]));
+    } catch (const transformer::CheckpointError& error) {
+      throw results::ContentError(paths[i] + ": " + error.what());
+    }
   }
 }
 
 std::string interval(const Json& row, const std::string& key) {
-  if (!row.contains(key + "_low")) return "-";
+  for (const char* end : {"", "_low", "_high"})
+    if (!row.contains(key + end)) return "-";
   return short_number(row[key], 3) + " [" + short_number(row[key + "_low"], 3) + ", " +
          short_number(row[key + "_high"], 3) + "]";
 }
@@ -433,44 +486,54 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   results::Output output = arguments.run.open_output(context);
   const std::vector<Run> runs = arguments.runs();
   const Json common = common_definition(arguments, options);
-  std::vector<std::string> ids;
+  const std::string folder = arguments.checkpoint_folder();
+  std::vector<Json> definitions;
+  std::vector<std::string> ids, checkpoints;
   std::vector<std::size_t> wanted;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    ids.push_back(results::task_id(definition(common, runs[i])));
+    definitions.push_back(definition(common, runs[i]));
+    ids.push_back(results::task_id(definitions[i]));
+    if (!folder.empty()) checkpoints.push_back(folder + "/" + runs[i].name() + ".pt");
     wanted.push_back(i);
   }
+  if (!folder.empty()) check_checkpoints(folder, checkpoints, definitions);
   TaskStore store(work_file(arguments.resume, arguments.run), common, arguments.run, context);
   const std::vector<std::size_t> tasks = store.unfinished(wanted, ids);
-
-  const std::string folder = arguments.checkpoint_folder();
   if (!folder.empty() && !tasks.empty()) std::filesystem::create_directories(folder);
-  auto checkpoint = [&](std::size_t i) {
-    return folder.empty() ? "" : folder + "/" + runs[i].name() + ".pt";
-  };
   {
     const std::int64_t evaluations =
         (arguments.steps + arguments.evaluate_every - 1) / arguments.evaluate_every;
     Progress progress(context, arguments.run, tasks.size() * static_cast<std::size_t>(evaluations));
-    std::mutex mutex;  // of the progress: evaluations happen in all threads
+    std::mutex mutex;  // of the progress and the store
+    std::atomic<bool> failed = false;
+    auto finish = [&](std::size_t i, const TrainingRun& trained) {
+      if (trained.ending == Ending::interrupted) return;
+      const std::scoped_lock lock(mutex);
+      store.add(ids[i], found(arguments, runs[i], trained).dump());
+      // The last good state of a run that failed is kept.
+      if (!folder.empty() && trained.ending == Ending::finished) std::filesystem::remove(checkpoints[i]);
+    };
+    // A run that has finished is kept even where an interruption, or the failure of another one, ends them
+    // all; the others stop at their next step, and save their states.
     numerics::run_tasks(
         tasks, static_cast<int>(arguments.run.threads),
-        [&](std::size_t i) {
-          const TrainingRun trained =
-              train(arguments, runs[i], checkpoint(i), definition(common, runs[i]),
-                    [&](const transformer::Evaluation& e) {
-                      const std::scoped_lock lock(mutex);
-                      progress.done("coupled train: " + runs[i].name() + ", step " + std::to_string(e.step) +
-                                    ", loss " + short_number(e.loss, 4));
-                    });
-          return found(arguments, runs[i], trained).dump();
+        [&](std::size_t i) -> std::string {
+          try {
+            finish(i, train(
+                          arguments, runs[i], folder.empty() ? "" : checkpoints[i], definitions[i],
+                          [&] { return interrupted() || failed; },
+                          [&](const transformer::Evaluation& e) {
+                            const std::scoped_lock lock(mutex);
+                            progress.done("coupled train: " + runs[i].name() + ", step " +
+                                          std::to_string(e.step) + ", loss " + short_number(e.loss, 4));
+                          }));
+          } catch (...) {
+            failed = true;
+            throw;
+          }
+          return "finished";
         },
-        [&](std::size_t i, const std::string& text) {
-          store.add(ids[i], text);
-          // The last good state of a run that failed is kept.
-          if (!folder.empty() && Json::parse(text)["record"]["status"] == "converged")
-            std::filesystem::remove(checkpoint(i));
-        },
-        interrupted);
+        [](std::size_t, const std::string&) {}, interrupted);
   }
   // What is kept in a work file needs no other place.
   if (interrupted() && store.in_file()) return kInterrupted;
@@ -506,8 +569,9 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   if (!arguments.run.quiet && !result.records.empty())
     print_summary(context.err, result.summary, arguments.task == "text");
   if (store.in_file() && arguments.resume.empty()) store.remove_file();
+  // Of ours alone, and only where no run left a state.
   std::error_code not_empty;
-  if (!folder.empty()) std::filesystem::remove(folder, not_empty);
+  if (arguments.checkpoints.empty() && !folder.empty()) std::filesystem::remove(folder, not_empty);
   return exit_code(std::all_of(result.records.begin(), result.records.end(),
                                [](const Json& r) { return r["status"] == "converged"; }));
 }

@@ -5,7 +5,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <stdexcept>
+
+#include "qksolve/results/text_file.hpp"
 
 namespace qksolve::app {
 
@@ -18,7 +19,7 @@ void become_companion(const std::string& name, const std::vector<std::string>& a
   for (std::string& word : owned) words.push_back(word.data());
   words.push_back(nullptr);
   execv(program.c_str(), words.data());
-  if (errno != ENOENT) throw std::runtime_error("cannot start '" + program + "': " + std::strerror(errno));
+  if (errno != ENOENT) throw results::FileError("cannot start '" + program + "': " + std::strerror(errno));
 }
 
 }  // namespace qksolve::app

@@ -8,7 +8,7 @@
 namespace qksolve::app {
 
 // Becomes the program `name`, which lies where this program really lies, with these arguments. Returns only
-// where there is no such program. Throws std::runtime_error where it cannot be started.
+// where there is no such program. Throws FileError where it cannot be started.
 void become_companion(const std::string& name, const std::vector<std::string>& arguments);
 
 }  // namespace qksolve::app

@@ -235,9 +235,15 @@ void Options::path(const std::string& name, std::string& target, const std::stri
   add_path(add(name, "FILE", meaning, name == "output" ? "-o,--output" : ""), "--" + name, target);
 }
 
+void Options::input(const std::string& name, std::string& target, const std::string& meaning) {
+  Record& record = add(name, "PATH", meaning);
+  record.is_input = true;
+  add_path(record, "--" + name, target);
+}
+
 void Options::positional(const std::string& name, std::string& target, const std::string& meaning) {
   Record& record = add(name, "FILE", meaning, name);
-  record.is_positional = true;
+  record.is_positional = record.is_input = true;
   add_path(record, name, target);
 }
 
@@ -247,7 +253,7 @@ void Options::positionals(const std::string& name, std::vector<std::string>& tar
   Record& record = *records_.back();
   record.name = name;
   record.defines_result = defines_result_;
-  record.is_file = record.is_positional = record.is_list = true;
+  record.is_file = record.is_input = record.is_positional = record.is_list = true;
   record.option = command_.add_option(name, target, meaning)->type_name("FILE");
   record.parse = [name, &target](const std::string& t) { target = split(t, ','); };
   record.value = [&target] { return Json(target); };
@@ -347,7 +353,7 @@ void Options::check_files() const {
   for (const auto& record : records_) {
     const Json files = record->is_file ? record->value() : Json();
     for (const Json& file : files.is_array() ? files : files.is_null() ? Json::array() : Json::array({files}))
-      (record->is_positional ? read : written)
+      (record->is_input ? read : written)
           .emplace_back(record->option->get_name(record->is_positional), file.get<std::string>());
   }
   for (std::size_t i = 0; i < written.size(); ++i) {

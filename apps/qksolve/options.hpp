@@ -51,6 +51,8 @@ class Options {
             std::function<results::Json()> value);
   void flag(const std::string& name, bool& target, const std::string& meaning);
   void path(const std::string& name, std::string& target, const std::string& meaning);
+  // A file or folder that is read, and part of the result's parameters.
+  void input(const std::string& name, std::string& target, const std::string& meaning);
   // A file that must be named, by its place among the words.
   void positional(const std::string& name, std::string& target, const std::string& meaning);
   // Files, one or more, by their places.
@@ -77,7 +79,7 @@ class Options {
     bool given = false;
     bool defines_result = true;
     bool is_grid = false;
-    bool is_file = false, is_positional = false;
+    bool is_file = false, is_input = false, is_positional = false;
     bool is_list = false;         // CLI11 writes the target, a list of words, itself
     std::string separator = ",";  // between the values of a list in a configuration file
     CLI::Option* option = nullptr;

@@ -1,7 +1,10 @@
 #include "task_store.hpp"
 
 #include <cstdio>
+#include <filesystem>
 #include <ostream>
+
+#include "usage.hpp"
 
 namespace qksolve::app {
 
@@ -54,8 +57,13 @@ void declare_resume(Options& options, std::string& resume) {
 }
 
 std::string work_file(const std::string& resume, const RunArguments& run) {
-  if (!resume.empty() || run.output.empty()) return resume;
-  return run.output + ".work.jsonl";
+  namespace fs = std::filesystem;
+  std::string path = resume;
+  const bool regular = !fs::exists(run.output) || fs::is_regular_file(run.output);
+  if (path.empty() && !run.output.empty() && regular) path = run.output + ".work.jsonl";
+  if (!path.empty() && !run.csv.empty() && fs::weakly_canonical(path) == fs::weakly_canonical(run.csv))
+    throw UsageError("--csv: '" + run.csv + "' is not allowed, expected another file than the work file");
+  return path;
 }
 
 }  // namespace qksolve::app

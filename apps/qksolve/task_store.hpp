@@ -36,7 +36,8 @@ class TaskStore {
   std::map<std::string, std::string> memory_;
 };
 
-// The option --resume, and the work file that it and --output stand for; empty: none.
+// The option --resume, and the work file that it and --output stand for; empty: none. An output that is not a
+// regular file, as /dev/stdout, has none. Throws UsageError where --csv names the work file.
 void declare_resume(Options& options, std::string& resume);
 std::string work_file(const std::string& resume, const RunArguments& run);
 

@@ -159,6 +159,30 @@ TEST_CASE("coupled train: a loss that is not finite ends the run and keeps its l
   CHECK(damaged.says(checkpoint));
 }
 
+TEST_CASE(
+    "coupled train: a run that has finished is kept when another one fails, and bad checkpoints are found at "
+    "once") {
+  const Folder folder("failing");
+  std::filesystem::create_directory(folder / "c");
+  folder.write("c/euler-n1-seed0.pt", "junk");
+  const std::string line = kSmall + "--variant standard,euler --threads 1 --checkpoints " + (folder / "c") +
+                           " -o " + (folder / "r.json");
+  const Run r = train(line);
+  CHECK(r.code == 2);
+  CHECK(r.one_line());
+  CHECK(r.says("euler-n1-seed0.pt"));
+  CHECK_FALSE(std::filesystem::exists(folder / "r.json.work.jsonl"));
+  // A checkpoint that cannot be written: the first run finishes before it would need one, the second has to.
+  std::filesystem::remove(folder / "c/euler-n1-seed0.pt");
+  std::filesystem::create_directory(folder / "c/euler-n1-seed0.pt");
+  const Run blocked = train(line);
+  CHECK(blocked.code == 4);
+  CHECK(blocked.says("euler-n1-seed0.pt"));
+  std::filesystem::remove(folder / "c/euler-n1-seed0.pt");
+  CHECK(train(line).code == 0);
+  CHECK(std::filesystem::is_empty(folder / "c"));  // a folder of the user stays
+}
+
 TEST_CASE("coupled train: text, by words and by bytes") {
   const Folder folder("text");
   for (int i = 0; i < 12; ++i) {
@@ -202,7 +226,7 @@ TEST_CASE("coupled train refuses what it cannot do, in one line") {
       {"--task text", 2, {"--corpus"}},
       {"--task text --corpus " + (folder / "nothing"), 4, {folder / "nothing"}},
       {"--task text --corpus " + (folder / "binary"), 2, {folder / "binary", "UTF-8"}},
-      {"--task text --corpus " + (folder / "short"), 2, {folder / "short", "one block of 257"}},
+      {"--task text --corpus " + (folder / "short"), 2, {folder / "short", "at least 257"}},
       {"--task text --corpus " + (folder / "single"), 2, {folder / "single", "at least 2"}},
       {"--vocabulary 16", 2, {"--vocabulary", "16", "--pairs 8", "at least 18"}},
       {"--pairs 17", 2, {"--pairs", "17", "--context 64", "a quarter"}},
@@ -218,6 +242,23 @@ TEST_CASE("coupled train refuses what it cannot do, in one line") {
       {"--learning-rate nan", 2, {"--learning-rate", "nan"}},
       {"--stepsize 1", 2, {"--stepsize", "--step-size"}},
       {kSmall + "-o /nonexistent/x.json", 4, {"/nonexistent/x.json"}},
+      {kSmall + "--resume /dev/null", 4, {"/dev/null", "not a regular file"}},
+      {kSmall + "-o " + (folder / "y.json") + " --csv " + (folder / "y.json.work.jsonl"),
+       2,
+       {"--csv", "work file"}},
+      {"--task text --corpus " + (folder / "single") + " -o " + (folder / "single"),
+       2,
+       {"--output", "--corpus"}},
+      {"--task text --corpus " + folder.path + " -o " + (folder / "x.json"),
+       2,
+       {"--output", "lies in the corpus"}},
+      {"--task text --corpus " + folder.path + " --checkpoints " + (folder / "c"),
+       2,
+       {"--checkpoints", "lies in the corpus"}},
+      {"--seeds 2 --seed 9223372036854775807", 2, {"--seeds", "9223372036854775807"}},
+      {"--difficulty hard --context 64 --pairs 4 --vocabulary 64", 2, {"--difficulty", "hard"}},
+      {"--embedding-scale 1e-40", 2, {"--embedding-scale", "1e-40"}},
+      {"--learning-rate 1e38", 2, {"--learning-rate", "1e38"}},
       {kSmall + "--checkpoints /proc/none", 4, {"/proc/none"}},
   };
   for (const auto& c : cases) {

@@ -97,7 +97,7 @@ TEST_CASE("words are runs of letters, digits, apostrophes and all that is not AS
   const std::vector<std::string> documents{
       "\xc3\x84rger \xc3\xa4rger \xe2\x82\xac"
       "5 x86_64 don't--\r\n\f\v(",
-      "x"};
+      "x x"};
   const Text text = make_text(documents, options_of(Level::word));
   // Once each but -, twice; the order of bytes: ( 64 _ don't x86 Ärger ärger €5. Umlauts keep their case.
   CHECK(text.vocabulary == 11);
@@ -330,29 +330,33 @@ TEST_CASE("text of any length of character is accepted, at the end of a document
     CHECK(is_text("x " + character));
     CHECK(is_text(character + " x"));
     CHECK(is_text(character + character));
-    const Text text = make_text({"a " + character, character}, options_of(Level::word));
+    const Text text = make_text({"a " + character, character + " a"}, options_of(Level::word));
     CHECK(text.training == (character == "a" ? Tokens{0, 2, 2} : Tokens{0, 2, 3}));
-    CHECK(text.validation.size() == 2);
+    CHECK(text.validation.size() == 3);
     CHECK(text.known_words == 1);
   }
 }
 
-TEST_CASE("a text needs two documents, and a block in either part") {
+TEST_CASE("a text needs two documents, a block to train on and two for validation") {
   for (const Level level : {Level::byte, Level::word}) {
     const TextOptions options = options_of(level, 3);
     CHECK_THROWS_AS(make_text({}, options), TextError);
     CHECK_THROWS_AS(make_text({"a b c d e f"}, options), TextError);
-    // With the beginning, three words or bytes are context + 1 tokens.
-    const std::string enough = level == Level::byte ? "abc" : "a b c",
-                      few = level == Level::byte ? "ab" : "a b";
-    CHECK_NOTHROW(make_text({enough, enough}, options));
-    CHECK_THROWS_AS(make_text({few, enough}, options), TextError);
-    CHECK_THROWS_AS(make_text({enough, few}, options), TextError);
+    // With the beginning, three words or bytes are context + 1 tokens, six are 2 context + 1.
+    auto words = [&](int count) {
+      std::string text;
+      for (int i = 0; i < count; ++i)
+        text += std::string(1, static_cast<char>('a' + i)) + (level == Level::word ? " " : "");
+      return text;
+    };
+    CHECK_NOTHROW(make_text({words(3), words(6)}, options));
+    CHECK_THROWS_AS(make_text({words(2), words(6)}, options), TextError);
+    CHECK_THROWS_AS(make_text({words(3), words(5)}, options), TextError);
     // A part is all of its documents.
-    const Text text = make_text({few, few, enough}, options);
+    const Text text = make_text({words(2), words(2), words(6)}, options);
     CHECK(text.training.size() == 6);
     const Task task = text_task(text, 3, 5);
-    CHECK(task.validation_sequences == 1);
+    CHECK(task.validation_sequences == 2);
     CHECK(task.validation(0, 1).tokens == Tokens(text.validation.begin(), text.validation.begin() + 3));
     CHECK(task.vocabulary == text.vocabulary);
   }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -142,6 +143,8 @@ WorkFile::WorkFile(const std::string& path, const Json& header) : path_(path) {
   };
   descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail(std::strerror(errno));
+  struct stat about {};
+  if (fstat(descriptor_, &about) != 0 || !S_ISREG(about.st_mode)) fail("it is not a regular file");
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) fail("another run is using it");
   try {
     WorkFileReader reader(path);

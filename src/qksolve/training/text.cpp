@@ -151,11 +151,15 @@ Text make_text(const std::vector<std::string>& documents, const TextOptions& opt
         1 - static_cast<double>(std::count(text.validation.begin(), text.validation.end(), kOther)) /
                 static_cast<double>(text.validation.size());
   }
-  for (const auto& [name, tokens] :
-       {std::pair("training", &text.training), std::pair("validation", &text.validation)})
-    if (static_cast<std::int64_t>(tokens->size()) < options.context + 1)
-      throw TextError(std::string("its ") + name + " part holds " + std::to_string(tokens->size()) +
-                      " tokens, expected at least one block of " + std::to_string(options.context + 1));
+  auto require = [&](const char* part, const std::vector<std::int64_t>& tokens, std::int64_t blocks) {
+    if (static_cast<std::int64_t>(tokens.size()) <= blocks * options.context)
+      throw TextError(std::string("its ") + part + " part holds " + std::to_string(tokens.size()) +
+                      " tokens, expected at least " + std::to_string(blocks * options.context + 1) + ", " +
+                      (blocks == 1 ? "a block" : "two blocks") + " of context " +
+                      std::to_string(options.context));
+  };
+  require("training", text.training, 1);
+  require("validation", text.validation, 2);
   return text;
 }
 

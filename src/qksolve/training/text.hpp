@@ -44,8 +44,8 @@ struct Text {
 bool is_text(std::string_view text);
 
 // Throws TextError for a document that is not (its number in the message), where there are fewer than two
-// documents, or where training or validation have no context + 1 tokens; std::invalid_argument for a
-// vocabulary of fewer than 3 words.
+// documents, where training has no context + 1 tokens or validation, whose errors come from the scatter
+// between blocks, no 2 context + 1; std::invalid_argument for a vocabulary of fewer than 3 words.
 Text make_text(const std::vector<std::string>& documents, const TextOptions& options);
 
 // Training sequences begin anywhere in the training stream; validation sequences do not overlap and are

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
@@ -187,11 +188,12 @@ void write_state(std::ostream& out, const Model& model, const torch::optim::Adam
   out << sealed(bytes.str());
 }
 
-void read_state(const std::string& bytes, Model& model, torch::optim::AdamW& optimizer, TrainingRun& run,
-                const Checkpoints& checkpoints) {
-  torch::serialize::InputArchive archive, moments;
+[[noreturn]] void damaged() { throw CheckpointError("is not an undamaged checkpoint"); }
+
+// The archive of a state of this run.
+torch::serialize::InputArchive open_state(const std::string& bytes, const Checkpoints& checkpoints) {
+  torch::serialize::InputArchive archive;
   std::string configuration;
-  const auto damaged = [] { throw CheckpointError("is not an undamaged checkpoint"); };
   const std::optional<std::string_view> content = unsealed(bytes);
   if (!content) damaged();
   try {
@@ -206,6 +208,12 @@ void read_state(const std::string& bytes, Model& model, torch::optim::AdamW& opt
     checkpoints.refuse(configuration);
     throw CheckpointError("belongs to another run");
   }
+  return archive;
+}
+
+void read_state(const std::string& bytes, Model& model, torch::optim::AdamW& optimizer, TrainingRun& run,
+                const Checkpoints& checkpoints) {
+  torch::serialize::InputArchive archive = open_state(bytes, checkpoints), moments;
   try {
     c10::IValue text;
     archive.read("run", text);
@@ -243,10 +251,12 @@ bool prepare_library() {
   return true;
 }
 
-TrainingRun train(const ModelOptions& model_options, const TrainingOptions& options,
-                  const training::Task& task, const Checkpoints& checkpoints,
-                  const std::function<bool()>& interrupted,
-                  const std::function<void(const Evaluation&)>& evaluated) {
+namespace {
+
+TrainingRun train_model(const ModelOptions& model_options, const TrainingOptions& options,
+                        const training::Task& task, const Checkpoints& checkpoints,
+                        const std::function<bool()>& interrupted,
+                        const std::function<void(const Evaluation&)>& evaluated) {
   if (options.steps < 1 || options.batch < 1 || options.evaluate_every < 1 || task.validation_sequences < 1)
     throw std::invalid_argument("a training needs steps, sequences, and validation sequences");
   Model model(model_options);
@@ -295,6 +305,26 @@ TrainingRun train(const ModelOptions& model_options, const TrainingOptions& opti
   }
   run.layers = measure_layers(model, task);
   return run;
+}
+
+}  // namespace
+
+void check_checkpoint(const Checkpoints& checkpoints) {
+  if (const auto bytes = checkpoints.load()) open_state(*bytes, checkpoints);
+}
+
+TrainingRun train(const ModelOptions& model, const TrainingOptions& options, const training::Task& task,
+                  const Checkpoints& checkpoints, const std::function<bool()>& interrupted,
+                  const std::function<void(const Evaluation&)>& evaluated) {
+  try {
+    return train_model(model, options, task, checkpoints, interrupted, evaluated);
+  } catch (const c10::Error& error) {
+    const std::string message = error.what_without_backtrace();
+    if (message.find("alloc") != std::string::npos) throw MemoryError(message);
+    throw std::runtime_error(message);
+  } catch (const std::bad_alloc& error) {
+    throw MemoryError(error.what());
+  }
 }
 
 }  // namespace qksolve::transformer

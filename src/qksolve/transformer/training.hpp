@@ -64,11 +64,21 @@ struct Checkpoints {
   std::function<void(const std::string& found)> refuse;
 };
 
-// Throws std::invalid_argument for options that do not fit, CheckpointError, and what the functions throw. A
-// run ends where its loss or the gradient is not finite. A state is saved before the next step is taken from
-// it, once that step's loss and gradient are known to be finite: the last checkpoint is always a good one.
-// Where `interrupted` turns true, the state is saved and the run ends. `evaluated` is called for every
-// evaluation, for those of a state that was loaded at once. One thread; the numbers depend on nothing else.
+// Throws CheckpointError, or what `refuse` throws, where there is a state that the run could not go on from
+// because it is damaged or of another configuration.
+void check_checkpoint(const Checkpoints& checkpoints);
+
+// Not enough memory for a model and its batches.
+class MemoryError : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Throws std::invalid_argument for options that do not fit, CheckpointError, MemoryError, and what the
+// functions throw. A run ends where its loss or the gradient is not finite. A state is saved before the next
+// step is taken from it, once that step's loss and gradient are known to be finite: the last checkpoint is
+// always a good one. Where `interrupted` turns true, the state is saved and the run ends. `evaluated` is
+// called for every evaluation, for those of a state that was loaded at once. One thread; the numbers depend
+// on nothing else.
 TrainingRun train(const ModelOptions& model, const TrainingOptions& options, const training::Task& task,
                   const Checkpoints& checkpoints = {}, const std::function<bool()>& interrupted = {},
                   const std::function<void(const Evaluation&)>& evaluated = {});
