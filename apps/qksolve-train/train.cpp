@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <ostream>
@@ -67,10 +66,12 @@ struct Run {
     json["seed"] = seed;
     return json;
   }
-  std::string name() const {
+  // Without the seed.
+  std::string kind() const {
     return transformer::variant_name(variant) +
-           (coupling_steps ? "-n" + std::to_string(*coupling_steps) : "") + "-seed" + std::to_string(seed);
+           (coupling_steps ? "-n" + std::to_string(*coupling_steps) : "");
   }
+  std::string name() const { return kind() + "-seed" + std::to_string(seed); }
 };
 
 struct Arguments {
@@ -451,12 +452,15 @@ std::string interval(const Json& row, const std::string& key) {
          short_number(row[key + "_high"], 3) + "]";
 }
 
-void print_summary(std::ostream& err, const Json& summary, bool text) {
+// `speeds`: tokens a second of every kind of run, in the order of the summary.
+void print_summary(std::ostream& err, const Json& summary, const std::vector<double>& speeds, bool text) {
   Table table(text ? std::vector<std::string>{"variant", "n", "parameters", "runs", "perplexity", "spread",
-                                              "% to standard", "% to uncoupled", "tokens to standard's"}
+                                              "% to standard", "% to uncoupled", "tokens to standard's",
+                                              "tokens/s"}
                    : std::vector<std::string>{"variant", "n", "parameters", "runs", "solved", "accuracy",
-                                              "median steps to 90 %", "loss to standard",
-                                              "loss to uncoupled"});
+                                              "median steps to 90 %", "loss to standard", "loss to uncoupled",
+                                              "tokens/s"});
+  std::size_t count = 0;
   for (const Json& row : summary["variants"]) {
     auto number = [&](const char* key, int digits) {
       return row.contains(key) ? short_number(row[key], digits) : std::string("-");
@@ -474,6 +478,7 @@ void print_summary(std::ostream& err, const Json& summary, bool text) {
       cells.insert(cells.end(),
                    {number("solved", 6), mean("accuracy"), number("median_steps_to_solve", 6),
                     interval(row, "difference_to_standard"), interval(row, "difference_to_uncoupled")});
+    cells.push_back(short_number(speeds.at(count++), 3));
     table.add(cells);
   }
   table.print(err);
@@ -542,7 +547,10 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   result.parameters = arguments.parameters(options);
   result.provenance.further_libraries["libtorch"] = TORCH_VERSION;
   std::vector<results::TrainedModel> models;
-  std::map<std::string, std::pair<double, double>> speeds;  // tokens, seconds
+  struct Effort {
+    double tokens = 0, seconds = 0;
+  };
+  std::vector<std::pair<std::string, Effort>> efforts;  // of the kinds of runs, in order
   if (arguments.trajectory) result.trace.emplace();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::optional<Json> kept = store.find(ids[i]);
@@ -550,9 +558,10 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
     const Json& record = kept->at("record");
     result.records.push_back(record);
     models.push_back({record, kept->at("curve").get<std::vector<Json>>()});
-    auto& [tokens, seconds] = speeds[runs[i].name().substr(0, runs[i].name().rfind("-seed"))];
-    tokens += record.at("tokens").get<double>();
-    seconds += kept->at("seconds").get<double>();
+    if (efforts.empty() || efforts.back().first != runs[i].kind())
+      efforts.emplace_back(runs[i].kind(), Effort());
+    efforts.back().second.tokens += record.at("tokens").get<double>();
+    efforts.back().second.seconds += kept->at("seconds").get<double>();
     if (!result.trace) continue;
     for (const Json& point : kept->at("curve")) {
       Json row = runs[i].coordinates();
@@ -562,12 +571,14 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   }
   result.summary = results::summarize_training(models);
   if (!arguments.corpus_summary.is_null()) result.summary["corpus"] = arguments.corpus_summary;
-  for (const auto& [name, speed] : speeds)
-    if (speed.second > 0)
-      result.provenance.measurements["tokens_per_second"][name] = speed.first / speed.second;
+  std::vector<double> speeds;
+  for (const auto& [kind, spent] : efforts) {
+    speeds.push_back(spent.seconds > 0 ? spent.tokens / spent.seconds : 0);
+    result.provenance.measurements["tokens_per_second"][kind] = speeds.back();
+  }
   output.write(result);
   if (!arguments.run.quiet && !result.records.empty())
-    print_summary(context.err, result.summary, arguments.task == "text");
+    print_summary(context.err, result.summary, speeds, arguments.task == "text");
   if (store.in_file() && arguments.resume.empty()) store.remove_file();
   // Of ours alone, and only where no run left a state.
   std::error_code not_empty;
