@@ -20,13 +20,6 @@ using coupled::Verdict;
 using results::Json;
 using results::put;
 
-template <class Kinds, class Name>
-std::vector<std::string> names(const Kinds& kinds, Name name) {
-  std::vector<std::string> all;
-  for (const auto kind : kinds) all.push_back(name(kind));
-  return all;
-}
-
 // A matrix given as a list of rows.
 Eigen::MatrixXd read_matrix(const std::string& path, const Json& file, const std::string& key,
                             std::int64_t columns) {
@@ -49,7 +42,7 @@ Eigen::MatrixXd read_matrix(const std::string& path, const Json& file, const std
 }
 
 struct Arguments {
-  std::vector<std::string> integrators = names(coupled::kIntegrators, coupled::integrator_name),
+  std::vector<std::string> integrators = names_of(coupled::kIntegrators, coupled::integrator_name),
                            couplings{"mlp"};
   std::vector<double> step_sizes{0.3};
   std::vector<std::int64_t> coupling_steps{1}, contexts{64, 128, 256, 512};
@@ -62,7 +55,7 @@ struct Arguments {
   void declare(Options& options) {
     options.choices("integrator", integrators, integrators, "How queries and keys are evolved");
     options.choices(
-        "coupling", couplings, names(coupled::kCouplingKinds, coupled::coupling_name),
+        "coupling", couplings, names_of(coupled::kCouplingKinds, coupled::coupling_name),
         "Force between them: two-layer network, minus the gradient of one, linear, -frequency^2 q");
     options.grid("step-size", step_sizes, {0.0, 1000.0}, "Step size h");
     options.integers("coupling-steps", coupling_steps, 1, 10000, "Steps n of the integrator");

@@ -100,6 +100,14 @@ class Options {
   bool defines_result_ = true;
 };
 
+// name(item) of every item.
+template <class Range, class Name>
+std::vector<std::string> names_of(const Range& items, const Name& name) {
+  std::vector<std::string> names;
+  for (const auto& item : items) names.push_back(name(item));
+  return names;
+}
+
 // ", did you mean 'x'?" with the word of `known` that is nearest to `word`; empty if none is near.
 std::string suggestion(const std::string& word, const std::vector<std::string>& known);
 
