@@ -18,4 +18,8 @@ text=(coupled train --task text --heads 4 --token-shift none --batch 8 --steps 8
 "$qksolve" coupled train --seeds 8 --steps 500 -o mqar.json
 "$qksolve" coupled train --seeds 8 --steps 300 --learning-rate 0.003 -o mqar_rate.json
 "$qksolve" coupled train --variant leapfrog --coupling-steps 1,2,3,4,5,6,7 --seeds 4 -o mqar_steps.json
+# The same time n h of the integrator.
+"$qksolve" coupled train --variant leapfrog --coupling-steps 3 --step-size 0.1 --seeds 4 -o mqar_steps_3.json
+"$qksolve" coupled train --variant leapfrog --coupling-steps 7 --step-size 0.042857142857142855 --seeds 4 \
+  -o mqar_steps_7.json
 mv -- *.json "$results"

@@ -110,7 +110,9 @@ void TrainArguments::finish(const Options& options) {
   vocabulary = vocabulary.value_or(!text ? preset->vocabulary : level == "word" ? kWords : kBytes);
   if (!text) pairs = pairs.value_or(preset->pairs);
   const bool all_sizes = options.given("context") && options.given("pairs") && options.given("vocabulary");
-  if (options.given("difficulty") && all_sizes)
+  const bool of_preset =
+      context == preset->context && pairs == preset->pairs && vocabulary == preset->vocabulary;
+  if (options.given("difficulty") && all_sizes && !of_preset)
     throw UsageError(
         "--difficulty: '" + difficulty +
         "' says nothing where --context, --pairs and --vocabulary are given, expected one or the other");
