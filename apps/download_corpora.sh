@@ -7,8 +7,8 @@ set -euo pipefail
 
 [ $# -eq 1 ] || { echo "usage: bash apps/download_corpora.sh FOLDER" >&2; exit 2; }
 folder=$1
-for tool in npm python3 sha256sum; do
-  command -v "$tool" >/dev/null || { echo "missing: $tool (Debian packages npm, python3, coreutils)" >&2; exit 1; }
+for tool in npm python3; do
+  command -v "$tool" >/dev/null || { echo "missing: $tool (the Debian package of that name)" >&2; exit 1; }
 done
 mkdir -p "$folder"
 download=$(mktemp -d)

@@ -142,12 +142,10 @@ std::vector<ModelRun> TrainArguments::runs() const {
   for (const Variant variant : transformer::kVariants) {
     if (std::find(variants.begin(), variants.end(), transformer::variant_name(variant)) == variants.end())
       continue;
-    const std::size_t numbers = transformer::evolves(variant) ? coupling_steps.size() : 1;
-    for (std::size_t i = 0; i < numbers; ++i)
-      for (std::int64_t k = 0; k < seeds; ++k)
-        all.push_back({variant,
-                       transformer::evolves(variant) ? std::optional(coupling_steps[i]) : std::nullopt,
-                       run.seed + k});
+    std::vector<std::optional<std::int64_t>> numbers{std::nullopt};  // of steps
+    if (transformer::evolves(variant)) numbers.assign(coupling_steps.begin(), coupling_steps.end());
+    for (const std::optional<std::int64_t>& n : numbers)
+      for (std::int64_t k = 0; k < seeds; ++k) all.push_back({variant, n, run.seed + k});
   }
   return all;
 }
@@ -170,7 +168,7 @@ transformer::ModelOptions TrainArguments::model(const ModelRun& r) const {
   m.layers = layers;
   m.dimension = d;
   m.heads = heads;
-  m.hidden = hidden.value_or(d / heads);
+  m.hidden = *hidden;
   m.coupling_steps = static_cast<int>(r.coupling_steps.value_or(1));
   m.step_size = step_size;
   m.per_head = force == "per-head";
@@ -253,8 +251,7 @@ void TrainArguments::read_corpus() {
   } catch (const training::TextError& error) {
     throw results::ContentError(corpus + ": " + error.what());
   }
-  corpus_check = results::task_id(Json(documents));
-  corpus_summary["check"] = corpus_check;
+  corpus_summary["check"] = results::task_id(Json(documents));
   corpus_summary["validation_blocks"] = data.validation_sequences;
 }
 

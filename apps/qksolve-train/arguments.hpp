@@ -52,7 +52,6 @@ struct TrainArguments {
 
   training::Task data;           // made by `finish`
   results::Json corpus_summary;  // null without a corpus
-  std::string corpus_check;
 
   void declare(Options& options);
   void finish(const Options& options);

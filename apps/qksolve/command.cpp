@@ -88,6 +88,11 @@ int exit_code(bool all_converged) {
   return all_converged ? kDone : kNotConverged;
 }
 
+int exit_code(const std::vector<results::Json>& records) {
+  return exit_code(std::all_of(records.begin(), records.end(),
+                               [](const results::Json& r) { return r["status"] == "converged"; }));
+}
+
 Progress::Progress(const Context& context, const RunArguments& run, std::size_t total)
     : err_(context.err), total_(total), terminal_(isatty(STDERR_FILENO) != 0) {
   enabled_ = !run.quiet && (run.progress == "always" || (run.progress == "auto" && total > 1));

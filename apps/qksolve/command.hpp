@@ -49,6 +49,7 @@ results::Result new_result(const Options& options, const RunArguments& run, cons
 
 // Exit code of a run whose result is written.
 int exit_code(bool all_converged);
+int exit_code(const std::vector<results::Json>& records);  // all of which were asked for
 
 // Adds a command. `Arguments` holds the values of its options: `declare(Options&)` declares them,
 // `finish(const Options&)` checks what depends on several of them, then `run` does the work and returns the

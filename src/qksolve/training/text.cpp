@@ -1,7 +1,6 @@
 #include "qksolve/training/text.hpp"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <unordered_map>
 #include <utility>

@@ -58,7 +58,7 @@ std::string variant_name(Variant variant) {
   return variant == Variant::differential ? "differential" : coupled::integrator_name(integrator(variant));
 }
 
-bool evolves(Variant variant) { return variant != Variant::standard && variant != Variant::differential; }
+bool evolves(Variant variant) { return integrator(variant) != coupled::Integrator::standard; }
 
 void ModelOptions::validate() const {
   auto require = [](bool holds, const char* message) {
