@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <limits>
 
+#include "cli/task_store.hpp"
+#include "cli/usage.hpp"
 #include "corpus.hpp"
+#include "qksolve/data/mqar.hpp"
+#include "qksolve/data/text.hpp"
 #include "qksolve/results/work_file.hpp"
-#include "qksolve/training/mqar.hpp"
-#include "qksolve/training/text.hpp"
-#include "task_store.hpp"
-#include "usage.hpp"
 
 namespace qksolve::app {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "command.hpp"
-#include "qksolve/training/task.hpp"
+#include "cli/command.hpp"
+#include "qksolve/data/task.hpp"
 #include "qksolve/transformer/training.hpp"
 
 namespace qksolve::app {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "qksolve/data/text.hpp"
 #include "qksolve/results/result.hpp"
-#include "qksolve/training/text.hpp"
 
 namespace qksolve::app {
 

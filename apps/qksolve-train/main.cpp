@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "program.hpp"
+#include "cli/program.hpp"
 #include "qksolve/numerics/task_farm.hpp"
 #include "train.hpp"
 

@@ -13,12 +13,12 @@
 #include <ostream>
 
 #include "arguments.hpp"
+#include "cli/task_store.hpp"
+#include "cli/usage.hpp"
+#include "qksolve/coupled/report/training_summary.hpp"
 #include "qksolve/numerics/task_farm.hpp"
 #include "qksolve/results/text_file.hpp"
-#include "qksolve/results/training_summary.hpp"
 #include "qksolve/transformer/training.hpp"
-#include "task_store.hpp"
-#include "usage.hpp"
 
 namespace qksolve::app {
 

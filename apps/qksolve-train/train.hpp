@@ -1,7 +1,7 @@
 // The command `train`.
 #pragma once
 
-#include "command.hpp"
+#include "cli/command.hpp"
 
 namespace qksolve::app {
 

@@ -4,11 +4,11 @@
 #include <ostream>
 #include <set>
 
-#include "command.hpp"
-#include "qksolve/results/simulation_summary.hpp"
+#include "cli/command.hpp"
+#include "cli/usage.hpp"
+#include "qksolve/phase/report/simulation_summary.hpp"
 #include "qksolve/results/work_file.hpp"
 #include "sweep_output.hpp"
-#include "usage.hpp"
 
 namespace qksolve::app {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <ostream>
 
-#include "command.hpp"
-#include "usage.hpp"
+#include "cli/command.hpp"
+#include "cli/usage.hpp"
 
 namespace qksolve::app {
 

@@ -5,10 +5,10 @@
 #include <ostream>
 #include <sstream>
 
-#include "command.hpp"
+#include "cli/command.hpp"
+#include "cli/usage.hpp"
 #include "qksolve/coupled/experiment.hpp"
 #include "qksolve/coupled/identities.hpp"
-#include "usage.hpp"
 
 namespace qksolve::app {
 

@@ -1,7 +1,7 @@
 // qksolve coupled train: the program qksolve-train (apps/qksolve-train), which needs LibTorch.
-#include "command.hpp"
-#include "companion.hpp"
-#include "usage.hpp"
+#include "cli/command.hpp"
+#include "cli/companion.hpp"
+#include "cli/usage.hpp"
 
 namespace qksolve::app {
 

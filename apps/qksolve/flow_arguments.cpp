@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "usage.hpp"
+#include "cli/usage.hpp"
 
 namespace qksolve::app {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "command.hpp"
-#include "qksolve/flow/model.hpp"
+#include "cli/command.hpp"
+#include "qksolve/flow/theory/model.hpp"
 
 namespace qksolve::app {
 

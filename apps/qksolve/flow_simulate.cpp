@@ -6,13 +6,13 @@
 #include <ostream>
 #include <random>
 
-#include "command.hpp"
+#include "cli/command.hpp"
+#include "cli/usage.hpp"
 #include "flow_arguments.hpp"
-#include "qksolve/flow/full_matrix.hpp"
-#include "qksolve/flow/invariant.hpp"
-#include "qksolve/flow/synthetic.hpp"
+#include "qksolve/flow/theory/invariant.hpp"
+#include "qksolve/flow/training/full_matrix.hpp"
+#include "qksolve/flow/training/synthetic.hpp"
 #include "qksolve/numerics/parallel.hpp"
-#include "usage.hpp"
 
 namespace qksolve::app {
 

@@ -4,10 +4,10 @@
 #include <memory>
 #include <ostream>
 
-#include "command.hpp"
+#include "cli/command.hpp"
+#include "cli/usage.hpp"
 #include "flow_arguments.hpp"
-#include "qksolve/flow/growth.hpp"
-#include "usage.hpp"
+#include "qksolve/flow/theory/growth.hpp"
 
 namespace qksolve::app {
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "qksolve/phase/jump_quadrature.hpp"
-#include "qksolve/phase/random_quadrature.hpp"
-#include "qksolve/phase/two_token_teacher.hpp"
-#include "usage.hpp"
+#include "cli/usage.hpp"
+#include "qksolve/phase/general/random_quadrature.hpp"
+#include "qksolve/phase/two_token/jump_quadrature.hpp"
+#include "qksolve/phase/two_token/teacher.hpp"
 
 namespace qksolve::app {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "command.hpp"
-#include "qksolve/phase/branches.hpp"
+#include "cli/command.hpp"
+#include "qksolve/phase/equations/branches.hpp"
 #include "qksolve/phase/model.hpp"
 
 namespace qksolve::app {

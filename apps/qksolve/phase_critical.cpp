@@ -2,10 +2,10 @@
 #include <memory>
 #include <ostream>
 
-#include "command.hpp"
+#include "cli/command.hpp"
+#include "cli/usage.hpp"
 #include "phase_arguments.hpp"
-#include "qksolve/phase/thresholds.hpp"
-#include "usage.hpp"
+#include "qksolve/phase/equations/thresholds.hpp"
 
 namespace qksolve::app {
 

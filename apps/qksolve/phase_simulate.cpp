@@ -8,14 +8,14 @@
 #include <mutex>
 #include <ostream>
 
-#include "command.hpp"
+#include "cli/command.hpp"
+#include "cli/usage.hpp"
 #include "phase_arguments.hpp"
 #include "qksolve/numerics/parallel.hpp"
-#include "qksolve/phase/experiment.hpp"
-#include "qksolve/phase/two_token_teacher.hpp"
-#include "qksolve/results/simulation_rows.hpp"
-#include "qksolve/results/simulation_summary.hpp"
-#include "usage.hpp"
+#include "qksolve/phase/finite_size/experiment.hpp"
+#include "qksolve/phase/report/simulation_rows.hpp"
+#include "qksolve/phase/report/simulation_summary.hpp"
+#include "qksolve/phase/two_token/teacher.hpp"
 
 namespace qksolve::app {
 
@@ -202,7 +202,7 @@ struct Task {
 };
 
 void print_table(std::ostream& err, const Json& summary) {
-  // Overlaps that are matrices are shown by their invariants (results/phase_record.hpp).
+  // Overlaps that are matrices are shown by their invariants (phase/report/phase_record.hpp).
   const Json& groups = summary["groups"];
   const auto any = [&](const std::string& key) {
     return std::any_of(groups.begin(), groups.end(), [&](const Json& g) { return g.contains(key); });

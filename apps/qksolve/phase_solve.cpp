@@ -4,10 +4,10 @@
 #include <memory>
 #include <ostream>
 
-#include "command.hpp"
+#include "cli/command.hpp"
+#include "cli/usage.hpp"
 #include "phase_arguments.hpp"
-#include "qksolve/results/phase_record.hpp"
-#include "usage.hpp"
+#include "qksolve/phase/report/phase_record.hpp"
 
 namespace qksolve::app {
 
@@ -69,7 +69,7 @@ void add_trace(std::vector<Json>& trace, const BranchSolution& s, double omega, 
 }
 
 void print_table(std::ostream& err, const std::vector<Json>& records, std::int64_t rank) {
-  // At rank 1 there are q, m, theta and V; at higher ranks their invariants (results/phase_record.hpp).
+  // At rank 1 there are q, m, theta and V; at higher ranks their invariants (phase/report/phase_record.hpp).
   const auto any = [&](const std::string& key) {
     return std::any_of(records.begin(), records.end(), [&](const Json& r) { return r.contains(key); });
   };

@@ -3,14 +3,14 @@
 #include <memory>
 #include <ostream>
 
-#include "command.hpp"
+#include "cli/command.hpp"
+#include "cli/task_store.hpp"
+#include "cli/usage.hpp"
 #include "phase_arguments.hpp"
 #include "qksolve/numerics/task_farm.hpp"
-#include "qksolve/phase/continuation.hpp"
-#include "qksolve/results/phase_record.hpp"
+#include "qksolve/phase/equations/continuation.hpp"
+#include "qksolve/phase/report/phase_record.hpp"
 #include "sweep_output.hpp"
-#include "task_store.hpp"
-#include "usage.hpp"
 
 namespace qksolve::app {
 

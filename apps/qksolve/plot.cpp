@@ -1,12 +1,12 @@
 // qksolve plot: the figure that belongs to a result.
-#include "qksolve/results/plots/plot.hpp"
+#include "qksolve/results/figures/plot.hpp"
 
 #include <filesystem>
 #include <ostream>
 
-#include "command.hpp"
-#include "qksolve/results/plots/gnuplot.hpp"
-#include "usage.hpp"
+#include "cli/command.hpp"
+#include "cli/usage.hpp"
+#include "qksolve/results/figures/gnuplot.hpp"
 
 namespace qksolve::app {
 

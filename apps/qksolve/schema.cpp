@@ -1,9 +1,9 @@
 // qksolve schema: the JSON Schema of a result.
 #include <ostream>
 
-#include "command.hpp"
+#include "cli/command.hpp"
+#include "cli/usage.hpp"
 #include "qksolve/results/schemas.hpp"
-#include "usage.hpp"
 
 namespace qksolve::app {
 

@@ -1,8 +1,8 @@
 // How the result of a sweep is written, by the run itself or from the work files of its shards.
 #pragma once
 
-#include "command.hpp"
-#include "qksolve/results/sweep.hpp"
+#include "cli/command.hpp"
+#include "qksolve/phase/report/sweep.hpp"
 
 namespace qksolve::app {
 

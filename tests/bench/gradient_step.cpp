@@ -10,7 +10,7 @@
 #include "qksolve/numerics/minimizers.hpp"
 #include "qksolve/numerics/pack.hpp"
 #include "qksolve/numerics/parallel.hpp"
-#include "qksolve/phase/experiment.hpp"
+#include "qksolve/phase/finite_size/experiment.hpp"
 
 namespace {
 

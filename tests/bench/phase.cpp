@@ -1,12 +1,12 @@
 // Speed of the state-evolution solver at alpha = 2, omega = .3: cmake --build DIR --target qksolve_bench
 #include <benchmark/benchmark.h>
 
-#include "qksolve/phase/branches.hpp"
-#include "qksolve/phase/jump_quadrature.hpp"
-#include "qksolve/phase/random_quadrature.hpp"
-#include "qksolve/phase/thresholds.hpp"
-#include "qksolve/phase/two_token_line.hpp"
-#include "qksolve/phase/two_token_proximal.hpp"
+#include "qksolve/phase/equations/branches.hpp"
+#include "qksolve/phase/equations/thresholds.hpp"
+#include "qksolve/phase/general/random_quadrature.hpp"
+#include "qksolve/phase/two_token/jump_quadrature.hpp"
+#include "qksolve/phase/two_token/line.hpp"
+#include "qksolve/phase/two_token/proximal.hpp"
 
 using namespace qksolve::phase;
 using qksolve::numerics::broadcast;

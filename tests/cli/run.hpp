@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "program.hpp"
+#include "cli/program.hpp"
 
 namespace qksolve::test {
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "program.hpp"
-#include "usage.hpp"
+#include "cli/program.hpp"
+#include "cli/usage.hpp"
 
 using namespace qksolve::app;
 using Json = nlohmann::json;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "qksolve/flow/model.hpp"
+#include "qksolve/flow/theory/model.hpp"
 
 inline qksolve::flow::Model random_model(std::mt19937_64& random,
                                          const qksolve::flow::Parameterization& parameterization,

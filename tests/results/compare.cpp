@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "program.hpp"
+#include "cli/program.hpp"
 
 using namespace qksolve::results;
 

@@ -1,4 +1,4 @@
-#include "qksolve/results/plots/plot.hpp"
+#include "qksolve/results/figures/plot.hpp"
 
 #include <doctest/doctest.h>
 

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "qksolve/training/mqar.hpp"
+#include "qksolve/data/mqar.hpp"
 #include "variants.hpp"
 
 // Last: this CHECK, not that of Torch's logging.

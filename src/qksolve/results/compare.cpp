@@ -55,7 +55,7 @@ std::vector<std::pair<std::string, std::string>> same_names(const std::vector<st
   return pairs;
 }
 
-// Scalars, and what stands for them at higher ranks (results/phase_record.hpp).
+// Scalars, and what stands for them at higher ranks (phase/report/phase_record.hpp).
 std::vector<std::pair<std::string, std::string>> phase_quantities() {
   std::vector<std::string> names{"train_loss", "gen_error", "gen_error_linear", "q",         "m",
                                  "theta",      "V",         "mu_norm",          "theta_norm"};

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "qksolve/training/task.hpp"
+#include "qksolve/data/task.hpp"
 #include "qksolve/transformer/model_options.hpp"
 
 namespace qksolve::transformer {

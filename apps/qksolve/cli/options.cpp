@@ -1,0 +1,391 @@
+#include "cli/options.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+
+#include "cli/config.hpp"
+#include "cli/usage.hpp"
+
+namespace qksolve::app {
+
+using results::Json;
+
+namespace {
+
+template <class Range, class Text>
+std::string join(const Range& range, const std::string& separator, Text text) {
+  std::string joined;
+  for (const auto& item : range) joined += (joined.empty() ? "" : separator) + text(item);
+  return joined;
+}
+
+std::string join(const std::vector<double>& values) {
+  return join(values, ",", [](double v) { return to_text(v); });
+}
+std::string join(const std::vector<std::string>& words, const std::string& separator) {
+  return join(words, separator, [](const std::string& w) { return w; });
+}
+
+// As start:stop:count where the values are long and such a grid.
+std::string grid_text(const std::vector<double>& values) {
+  if (values.size() > 4) {
+    std::string grid =
+        to_text(values.front()) + ":" + to_text(values.back()) + ":" + std::to_string(values.size());
+    if (parse_grid("", grid, {}) == values) return grid;
+  }
+  return join(values);
+}
+
+void require_word(const std::string& option, const std::string& word,
+                  const std::vector<std::string>& allowed) {
+  if (std::find(allowed.begin(), allowed.end(), word) == allowed.end())
+    throw UsageError(option + ": '" + word + "' is not allowed, expected " +
+                     (allowed.size() == 1 ? allowed[0] : "one of " + join(allowed, ", ")));
+}
+
+// Levenshtein distance, to name the nearest known key.
+std::size_t distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+std::string underscored(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+// Whether two names are those of one file.
+bool same_file(const std::string& a, const std::string& b) {
+  auto canonical = [](const std::string& name) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(name)).lexically_normal();
+  };
+  if (!std::filesystem::exists(a)) return canonical(a) == canonical(b);
+  std::error_code error;
+  return std::filesystem::is_regular_file(a) && std::filesystem::equivalent(a, b, error);
+}
+
+constexpr std::size_t kLargestNumberOfPoints = 1'000'000;
+
+}  // namespace
+
+std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
+  std::string nearest;
+  std::size_t smallest = 2 + word.size() / 3;
+  for (const std::string& candidate : known)
+    if (const std::size_t d = distance(candidate, word); d < smallest) {
+      smallest = d;
+      nearest = candidate;
+    }
+  return nearest.empty() ? "" : ", did you mean '" + nearest + "'?";
+}
+
+Options::Options(CLI::App& command) : command_(command) {
+  command_.allow_extras();  // `resolve` refuses them, with better words
+  command_
+      .add_option("--config", config_,
+                  "Read options from a TOML file, or from the parameters of a result file")
+      ->type_name("FILE")
+      ->take_last();
+}
+
+Options::Record& Options::add(const std::string& name, const std::string& value_name, const std::string& help,
+                              const std::string& flags) {
+  records_.push_back(std::make_unique<Record>());
+  Record& record = *records_.back();
+  record.name = name;
+  record.defines_result = defines_result_;
+  record.is_grid = value_name == kListOrGrid;
+  record.option = command_.add_option(flags.empty() ? "--" + name : flags, record.given_text, help)
+                      ->type_name(value_name)
+                      ->take_last();
+  return record;
+}
+
+void Options::real(const std::string& name, double& target, const Bounds& bounds,
+                   const std::string& meaning) {
+  Record& record = add(name, "REAL", meaning + " (default " + to_text(target) + ", " + bounds.text() + ")");
+  record.parse = [name, &target, bounds](const std::string& t) {
+    target = parse_real("--" + name, t, bounds);
+  };
+  record.value = [&target] { return Json(target); };
+}
+
+void Options::integer(const std::string& name, std::int64_t& target, std::int64_t low, std::int64_t high,
+                      const std::string& meaning) {
+  Record& record = add(name, "INT",
+                       meaning + " (default " + std::to_string(target) + ", " + std::to_string(low) + " to " +
+                           std::to_string(high) + ")");
+  record.parse = [=, &target](const std::string& t) { target = parse_integer("--" + name, t, low, high); };
+  record.value = [&target] { return Json(target); };
+}
+
+void Options::integers(const std::string& name, std::vector<std::int64_t>& target, std::int64_t low,
+                       std::int64_t high, const std::string& meaning) {
+  const std::string shown = join(target, ",", [](std::int64_t v) { return std::to_string(v); });
+  Record& record = add(
+      name, "LIST",
+      meaning + " (default " + shown + ", each " + std::to_string(low) + " to " + std::to_string(high) + ")");
+  record.parse = [=, &target](const std::string& t) { target = parse_integers("--" + name, t, low, high); };
+  record.value = [&target] { return Json(target); };
+}
+
+void Options::grid(const std::string& name, std::vector<double>& target, const Bounds& bounds,
+                   const std::string& meaning) {
+  Record& record = add(name, kListOrGrid,
+                       meaning + ": a,b,c or start:stop:count (default " + grid_text(target) + ", each " +
+                           bounds.text() + ")");
+  record.parse = [name, &target, bounds](const std::string& t) {
+    target = parse_grid("--" + name, t, bounds);
+  };
+  record.value = [&target] { return Json(target); };
+}
+
+void Options::range(const std::string& name, double& low, double& high, const Bounds& bounds,
+                    const std::string& meaning) {
+  Record& record =
+      add(name, "LOW:HIGH",
+          meaning + " (default " + to_text(low) + ":" + to_text(high) + ", each " + bounds.text() + ")");
+  record.separator = ":";
+  record.parse = [name, &low, &high, bounds](const std::string& t) {
+    const std::vector<std::string> ends = split(t, ':');
+    if (ends.size() == 2) {
+      low = parse_real("--" + name, ends[0], bounds);
+      high = parse_real("--" + name, ends[1], bounds);
+    }
+    if (ends.size() != 2 || !(low < high))
+      throw UsageError("--" + name + ": '" + t +
+                       "' is not allowed, expected low:high with low < high, each " + bounds.text());
+  };
+  record.value = [&low, &high] { return Json::array({low, high}); };
+}
+
+void Options::reals(const std::string& name, std::vector<double>& target, const Bounds& bounds,
+                    const std::string& meaning) {
+  Record& record = add(name, "LIST", meaning + " (default " + join(target) + ", each " + bounds.text() + ")");
+  record.parse = [name, &target, bounds, count = target.size()](const std::string& t) {
+    target = parse_reals("--" + name, t, bounds);
+    if (target.size() != count)
+      throw UsageError("--" + name + ": '" + t + "' is not allowed, expected " + std::to_string(count) +
+                       " values, each " + bounds.text());
+  };
+  record.value = [&target] { return Json(target); };
+}
+
+void Options::choice(const std::string& name, std::string& target, const std::vector<std::string>& allowed,
+                     const std::string& meaning) {
+  Record& record = add(name, join(allowed, "|"), meaning + " (default " + target + ")");
+  record.parse = [name, &target, allowed](const std::string& t) {
+    require_word("--" + name, t, allowed);
+    target = t;
+  };
+  record.value = [&target] { return Json(target); };
+}
+
+void Options::choices(const std::string& name, std::vector<std::string>& target,
+                      const std::vector<std::string>& allowed, const std::string& meaning) {
+  Record& record =
+      add(name, "LIST", meaning + ": " + join(allowed, ",") + " (default " + join(target, ",") + ")");
+  record.parse = [name, &target, allowed](const std::string& t) {
+    target.clear();
+    for (const std::string& word : split(t, ',')) {
+      require_word("--" + name, word, allowed);
+      if (std::find(target.begin(), target.end(), word) != target.end())
+        throw UsageError("--" + name + ": '" + t + "' is not allowed, expected each word once");
+      target.push_back(word);
+    }
+  };
+  record.value = [&target] { return Json(target); };
+}
+
+void Options::text(const std::string& name, const std::string& value_name, const std::string& default_text,
+                   const std::string& meaning, std::function<void(const std::string&)> parse,
+                   std::function<Json()> value) {
+  Record& record =
+      add(name, value_name, meaning + (default_text.empty() ? "" : " (default " + default_text + ")"));
+  record.parse = std::move(parse);
+  record.value = std::move(value);
+}
+
+void Options::flag(const std::string& name, bool& target, const std::string& meaning) {
+  records_.push_back(std::make_unique<Record>());
+  Record& record = *records_.back();
+  record.name = name;
+  record.defines_result = defines_result_;
+  record.option = command_.add_flag("--" + name, record.given_text, meaning);
+  record.parse = [name, &target](const std::string& t) {
+    require_word("--" + name, t, {"true", "false"});
+    target = t == "true";
+  };
+  record.value = [&target] { return Json(target); };
+}
+
+void Options::path(const std::string& name, std::string& target, const std::string& meaning) {
+  add_path(add(name, "FILE", meaning, name == "output" ? "-o,--output" : ""), "--" + name, target);
+}
+
+void Options::input(const std::string& name, std::string& target, const std::string& meaning) {
+  Record& record = add(name, "PATH", meaning);
+  record.is_input = true;
+  add_path(record, "--" + name, target);
+}
+
+void Options::positional(const std::string& name, std::string& target, const std::string& meaning) {
+  Record& record = add(name, "FILE", meaning, name);
+  record.is_positional = record.is_input = true;
+  add_path(record, name, target);
+}
+
+void Options::positionals(const std::string& name, std::vector<std::string>& target,
+                          const std::string& meaning) {
+  records_.push_back(std::make_unique<Record>());
+  Record& record = *records_.back();
+  record.name = name;
+  record.defines_result = defines_result_;
+  record.is_file = record.is_input = record.is_positional = record.is_list = true;
+  record.option = command_.add_option(name, target, meaning)->type_name("FILE");
+  record.parse = [name, &target](const std::string& t) { target = split(t, ','); };
+  record.value = [&target] { return Json(target); };
+}
+
+void Options::positional_choice(const std::string& name, std::string& target,
+                                const std::vector<std::string>& allowed, const std::string& meaning) {
+  Record& record = add(name, "NAME", meaning + ": " + join(allowed, ", "), name);
+  record.option->required();
+  record.parse = [name, &target, allowed](const std::string& t) {
+    require_word(name, t, allowed);
+    target = t;
+  };
+  record.value = [&target] { return Json(target); };
+}
+
+void Options::add_path(Record& record, const std::string& shown, std::string& target) {
+  record.is_file = true;
+  record.parse = [shown, &target](const std::string& t) {
+    if (t.empty() || t == "-" || t.find('\0') != std::string::npos)
+      throw UsageError(shown + ": '" + t + "' is not allowed, expected the name of a file");
+    target = t;
+  };
+  record.value = [&target] { return target.empty() ? Json() : Json(target); };
+}
+
+void Options::apply_config() {
+  const Config config = read_config(config_, schema());
+  // How a result was shown is not taken from it.
+  std::vector<Record*> known;
+  for (const auto& record : records_)
+    if (record->defines_result || !config.is_result) known.push_back(record.get());
+  for (const Setting& setting : config.settings) {
+    const auto match = std::find_if(known.begin(), known.end(), [&](const Record* record) {
+      return underscored(record->name) == underscored(setting.key);
+    });
+    if (match == known.end()) {
+      std::vector<std::string> names(known.size());
+      std::transform(known.begin(), known.end(), names.begin(), [](const Record* r) { return r->name; });
+      throw UsageError(config_ + ": unknown key '" + setting.key + "'" + suggestion(setting.key, names));
+    }
+    Record& record = **match;
+    if (record.given) throw UsageError(config_ + ": the key '" + record.name + "' is given twice");
+    try {
+      record.parse(join(setting.values, record.separator));
+    } catch (const UsageError& error) {
+      throw UsageError(config_ + ": " + error.what());
+    }
+    record.given = true;
+  }
+}
+
+void Options::resolve() {
+  std::vector<std::string> names{"--help", "--config"};
+  for (const auto& record : records_) names.push_back(record->option->get_name());
+  for (const std::string& word : command_.remaining())
+    throw UsageError(word.starts_with('-')
+                         ? "unknown option '" + word + "'" + suggestion(word.substr(0, word.find('=')), names)
+                         : "unexpected word '" + word + "'");
+  if (command_.get_option("--config")->count() > 1) throw UsageError("--config: given more than once");
+  for (const auto& record : records_)
+    if (record->option->count() > 1 && !record->is_list)
+      throw UsageError(record->option->get_name() + ": given more than once");
+  if (config_.empty() && command_.get_option("--config")->count() > 0)
+    throw UsageError("--config: '' is not allowed, expected the name of a file");
+  if (!config_.empty()) apply_config();
+  for (const auto& record : records_) {
+    if (record->option->count() > 0) {
+      if (!record->is_list) record->parse(record->given_text);
+      record->given = true;
+    }
+    if (record->is_positional && !record->given)
+      throw UsageError("the file '" + record->name + "' is missing, see --help");
+  }
+  check_points();
+  check_files();
+}
+
+void Options::check_points() const {
+  std::size_t points = 1;
+  std::string factors;
+  for (const auto& record : records_) {
+    if (!record->is_grid) continue;
+    const std::size_t count = record->value().size();
+    if (count < 2) continue;
+    points *= std::min(count, kLargestNumberOfPoints + 1);
+    factors += (factors.empty() ? "--" : " times --") + record->name + " (" + std::to_string(count) + ")";
+    if (points > kLargestNumberOfPoints)
+      throw UsageError(factors + ": too many points, expected at most " +
+                       std::to_string(kLargestNumberOfPoints) + " together");
+  }
+}
+
+void Options::check_files() const {
+  std::vector<std::pair<std::string, std::string>> read, written;  // name of the option, file
+  if (!config_.empty()) read.emplace_back("--config", config_);
+  for (const auto& record : records_) {
+    const Json files = record->is_file ? record->value() : Json();
+    for (const Json& file : files.is_array() ? files : files.is_null() ? Json::array() : Json::array({files}))
+      (record->is_input ? read : written)
+          .emplace_back(record->option->get_name(record->is_positional), file.get<std::string>());
+  }
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const auto& [option, file] = written[i];
+    for (const auto& others : {read, {written.begin(), written.begin() + static_cast<std::ptrdiff_t>(i)}})
+      for (const auto& [other, name] : others)
+        if (same_file(file, name))
+          throw UsageError(option + ": '" + file + "' is not allowed, expected another file than that of " +
+                           other);
+  }
+}
+
+bool Options::given(const std::string& name) const {
+  return std::any_of(records_.begin(), records_.end(),
+                     [&](const auto& r) { return r->name == name && r->given; });
+}
+
+std::string Options::schema() const {
+  std::string name = command_.get_name();
+  for (const CLI::App* app = command_.get_parent(); app != nullptr; app = app->get_parent())
+    name = app->get_name() + "." + name;
+  return name + "/1";
+}
+
+Json Options::parameters() const {
+  Json json = Json::object();
+  for (const auto& record : records_) {
+    if (!record->defines_result) continue;
+    const Json value = record->value();
+    if (!value.is_null()) json[underscored(record->name)] = value;
+  }
+  return json;
+}
+
+}  // namespace qksolve::app
