@@ -15,9 +15,5 @@ int main(int argc, char** argv) {
   if (qksolve::numerics::launched_rank() != 0) return 0;
   std::vector<std::string> words{"qksolve", "coupled", "train"};
   words.insert(words.end(), argv + 1, argv + argc);
-  return run_commands(words, std::cout, std::cerr, [](CLI::App& app, Context& context) {
-    CLI::App* coupled = app.add_subcommand("coupled", "");
-    coupled->require_subcommand(1);
-    add_train(*coupled, context);
-  });
+  return run_commands(words, std::cout, std::cerr, {{{"coupled", ""}}, {train()}});
 }

@@ -295,10 +295,9 @@ int run(const TrainArguments& arguments, const Options& options, Context& contex
 
 }  // namespace
 
-void add_train(CLI::App& coupled, Context& context) {
-  add_command<TrainArguments>(
-      coupled, context, "train",
-      "Small transformers with standard, coupled, uncoupled and differential attention",
+Command train() {
+  return make_command<TrainArguments>(
+      "coupled", "train", "Small transformers with standard, coupled, uncoupled and differential attention",
       "qksolve coupled train --task mqar --seeds 8 -o mqar.json", run);
 }
 

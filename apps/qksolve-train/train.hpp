@@ -5,6 +5,6 @@
 
 namespace qksolve::app {
 
-void add_train(CLI::App& coupled, Context& context);
+Command train();
 
 }  // namespace qksolve::app

@@ -4,8 +4,8 @@
 #include <ostream>
 #include <set>
 
-#include "cli/command.hpp"
 #include "cli/usage.hpp"
+#include "commands.hpp"
 #include "qksolve/phase/report/simulation_summary.hpp"
 #include "qksolve/results/work_file.hpp"
 #include "sweep_output.hpp"
@@ -138,10 +138,10 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
 
 }  // namespace
 
-void add_combine(CLI::App& program, Context& context) {
-  add_command<Arguments>(program, context, "combine",
-                         "One result from the shards of a sweep, or from repeated simulations",
-                         "qksolve combine shard1.jsonl shard2.jsonl -o diagram.json", run);
+Command combine() {
+  return make_command<Arguments>("", "combine",
+                                 "One result from the shards of a sweep, or from repeated simulations",
+                                 "qksolve combine shard1.jsonl shard2.jsonl -o diagram.json", run);
 }
 
 }  // namespace qksolve::app

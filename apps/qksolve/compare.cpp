@@ -4,8 +4,8 @@
 #include <memory>
 #include <ostream>
 
-#include "cli/command.hpp"
 #include "cli/usage.hpp"
+#include "commands.hpp"
 
 namespace qksolve::app {
 
@@ -76,9 +76,9 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
 
 }  // namespace
 
-void add_compare(CLI::App& program, Context& context) {
-  add_command<Arguments>(program, context, "compare", "Theory against simulation, or two results of one kind",
-                         "qksolve compare theory.json simulation.json --sigmas 4", run);
+Command compare() {
+  return make_command<Arguments>("", "compare", "Theory against simulation, or two results of one kind",
+                                 "qksolve compare theory.json simulation.json --sigmas 4", run);
 }
 
 }  // namespace qksolve::app

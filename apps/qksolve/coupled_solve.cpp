@@ -5,8 +5,8 @@
 #include <ostream>
 #include <sstream>
 
-#include "cli/command.hpp"
 #include "cli/usage.hpp"
+#include "commands.hpp"
 #include "qksolve/coupled/experiment.hpp"
 #include "qksolve/coupled/identities.hpp"
 
@@ -266,10 +266,9 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
 
 }  // namespace
 
-void add_coupled_solve(CLI::App& coupled, Context& context) {
-  add_command<Arguments>(
-      coupled, context, "solve",
-      "The coupled query-key map: volume, symplecticity, energy, attention spectra",
+Command coupled_solve() {
+  return make_command<Arguments>(
+      "coupled", "solve", "The coupled query-key map: volume, symplecticity, energy, attention spectra",
       "qksolve coupled solve --coupling mlp,harmonic --step-size 0.1,0.3 --context 256,1024 -o "
       "coupled.json",
       run);

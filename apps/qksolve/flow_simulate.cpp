@@ -6,8 +6,8 @@
 #include <ostream>
 #include <random>
 
-#include "cli/command.hpp"
 #include "cli/usage.hpp"
+#include "commands.hpp"
 #include "flow_arguments.hpp"
 #include "qksolve/flow/theory/invariant.hpp"
 #include "qksolve/flow/training/full_matrix.hpp"
@@ -458,11 +458,12 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
 
 }  // namespace
 
-void add_flow_simulate(CLI::App& flow, Context& context) {
-  add_command<Arguments>(flow, context, "simulate", "Training of the one-layer model with full matrices",
-                         "qksolve flow simulate --parameterization all --ratio 0.1 --optimizer rk4 --steps "
-                         "800 -o simulation.json",
-                         run);
+Command flow_simulate() {
+  return make_command<Arguments>(
+      "flow", "simulate", "Training of the one-layer model with full matrices",
+      "qksolve flow simulate --parameterization all --ratio 0.1 --optimizer rk4 --steps "
+      "800 -o simulation.json",
+      run);
 }
 
 }  // namespace qksolve::app

@@ -4,8 +4,8 @@
 #include <memory>
 #include <ostream>
 
-#include "cli/command.hpp"
 #include "cli/usage.hpp"
+#include "commands.hpp"
 #include "flow_arguments.hpp"
 #include "qksolve/flow/theory/growth.hpp"
 
@@ -214,9 +214,9 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
 
 }  // namespace
 
-void add_flow_solve(CLI::App& flow, Context& context) {
-  add_command<Arguments>(
-      flow, context, "solve", "The flow reduced to two scalars: trajectories, equal-loss states, growth laws",
+Command flow_solve() {
+  return make_command<Arguments>(
+      "flow", "solve", "The flow reduced to two scalars: trajectories, equal-loss states, growth laws",
       "qksolve flow solve --parameterization all --ratio 0.01,1,100 --t-max 1e30 -o growth.json", run);
 }
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/program.hpp"
+#include "commands.hpp"
 #include "qksolve/numerics/task_farm.hpp"
 
 int main(int argc, char** argv) {

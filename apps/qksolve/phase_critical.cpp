@@ -2,8 +2,8 @@
 #include <memory>
 #include <ostream>
 
-#include "cli/command.hpp"
 #include "cli/usage.hpp"
+#include "commands.hpp"
 #include "phase_arguments.hpp"
 #include "qksolve/phase/equations/thresholds.hpp"
 
@@ -115,11 +115,10 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
 
 }  // namespace
 
-void add_phase_critical(CLI::App& phase, Context& context) {
-  add_command<Arguments>(phase, context, "critical",
-                         "Thresholds in alpha: alpha_c, alpha_l, limits of existence and of stability",
-                         "qksolve phase critical --omega 0:0.4:5 --which alpha_c,alpha_l -o critical.json",
-                         run);
+Command phase_critical() {
+  return make_command<Arguments>(
+      "phase", "critical", "Thresholds in alpha: alpha_c, alpha_l, limits of existence and of stability",
+      "qksolve phase critical --omega 0:0.4:5 --which alpha_c,alpha_l -o critical.json", run);
 }
 
 }  // namespace qksolve::app

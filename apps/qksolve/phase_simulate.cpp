@@ -8,8 +8,8 @@
 #include <mutex>
 #include <ostream>
 
-#include "cli/command.hpp"
 #include "cli/usage.hpp"
+#include "commands.hpp"
 #include "phase_arguments.hpp"
 #include "qksolve/numerics/parallel.hpp"
 #include "qksolve/phase/finite_size/experiment.hpp"
@@ -348,10 +348,9 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
 
 }  // namespace
 
-void add_phase_simulate(CLI::App& phase, Context& context) {
-  add_command<Arguments>(
-      phase, context, "simulate",
-      "Finite-size experiments: minimise the empirical risk of random draws and measure",
+Command phase_simulate() {
+  return make_command<Arguments>(
+      "phase", "simulate", "Finite-size experiments: minimise the empirical risk of random draws and measure",
       "qksolve phase simulate --d 250,500,1000 --alpha 2 --omega 0.3 --instances 24 -o simulation.json", run);
 }
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <ostream>
 
-#include "cli/command.hpp"
 #include "cli/usage.hpp"
+#include "commands.hpp"
 #include "phase_arguments.hpp"
 #include "qksolve/phase/report/phase_record.hpp"
 
@@ -164,9 +164,9 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
 
 }  // namespace
 
-void add_phase_solve(CLI::App& phase, Context& context) {
-  add_command<Arguments>(
-      phase, context, "solve", "Fixed points of the state evolution: overlaps, losses, error bars, stability",
+Command phase_solve() {
+  return make_command<Arguments>(
+      "phase", "solve", "Fixed points of the state evolution: overlaps, losses, error bars, stability",
       "qksolve phase solve --alpha 0.5:3:6 --omega 0.3 --tolerance 1e-5 -o branches.json", run);
 }
 

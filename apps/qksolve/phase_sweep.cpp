@@ -3,9 +3,9 @@
 #include <memory>
 #include <ostream>
 
-#include "cli/command.hpp"
 #include "cli/task_store.hpp"
 #include "cli/usage.hpp"
+#include "commands.hpp"
 #include "phase_arguments.hpp"
 #include "qksolve/numerics/task_farm.hpp"
 #include "qksolve/phase/equations/continuation.hpp"
@@ -127,10 +127,10 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
 
 }  // namespace
 
-void add_phase_sweep(CLI::App& phase, Context& context) {
-  add_command<Arguments>(phase, context, "sweep",
-                         "The phase diagram: all branches and thresholds on a grid of alpha and omega",
-                         "qksolve phase sweep --alpha 0.05:2:40 --omega 0:0.5:26 -o diagram.json", run);
+Command phase_sweep() {
+  return make_command<Arguments>(
+      "phase", "sweep", "The phase diagram: all branches and thresholds on a grid of alpha and omega",
+      "qksolve phase sweep --alpha 0.05:2:40 --omega 0:0.5:26 -o diagram.json", run);
 }
 
 }  // namespace qksolve::app

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <ostream>
 
-#include "cli/command.hpp"
 #include "cli/usage.hpp"
+#include "commands.hpp"
 #include "qksolve/results/figures/gnuplot.hpp"
 
 namespace qksolve::app {
@@ -60,9 +60,9 @@ int run(const Arguments& arguments, const Options&, Context& context) {
 
 }  // namespace
 
-void add_plot(CLI::App& program, Context& context) {
-  add_command<Arguments>(program, context, "plot", "The figure that belongs to a result, by gnuplot",
-                         "qksolve plot theory.json simulation.json -o overlaps.svg", run);
+Command plot() {
+  return make_command<Arguments>("", "plot", "The figure that belongs to a result, by gnuplot",
+                                 "qksolve plot theory.json simulation.json -o overlaps.svg", run);
 }
 
 }  // namespace qksolve::app

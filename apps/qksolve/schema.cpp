@@ -1,8 +1,8 @@
 // qksolve schema: the JSON Schema of a result.
 #include <ostream>
 
-#include "cli/command.hpp"
 #include "cli/usage.hpp"
+#include "commands.hpp"
 #include "qksolve/results/schemas.hpp"
 
 namespace qksolve::app {
@@ -26,9 +26,9 @@ int run(const Arguments& arguments, const Options&, Context& context) {
 
 }  // namespace
 
-void add_schema(CLI::App& program, Context& context) {
-  add_command<Arguments>(program, context, "schema", "The JSON Schema of a kind of result",
-                         "qksolve schema phase.solve", run);
+Command schema() {
+  return make_command<Arguments>("", "schema", "The JSON Schema of a kind of result",
+                                 "qksolve schema phase.solve", run);
 }
 
 }  // namespace qksolve::app

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/program.hpp"
+#include "commands.hpp"
 
 namespace qksolve::test {
 

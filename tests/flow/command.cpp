@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/program.hpp"
 #include "cli/usage.hpp"
+#include "commands.hpp"
 
 using namespace qksolve::app;
 using Json = nlohmann::json;

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/program.hpp"
+#include "commands.hpp"
 
 using namespace qksolve::results;
 

@@ -31,7 +31,7 @@ std::string fixed(double value, int digits) {
 // "1:02:03", rounded up to a second.
 std::string clock_time(double seconds) {
   const auto total = static_cast<long long>(std::ceil(seconds));
-  const auto two_digits = [](long long n) { return (n < 10 ? "0" : "") + std::to_string(n); };
+  const auto two_digits = [](long long n) { return std::string(n < 10 ? 1 : 0, '0') + std::to_string(n); };
   return std::to_string(total / 3600) + ":" + two_digits(total / 60 % 60) + ":" + two_digits(total % 60);
 }
 

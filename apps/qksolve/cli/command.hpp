@@ -1,11 +1,9 @@
 // What commands share: where they print, when they stop, and what they have in common on the command line.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <functional>
 #include <iosfwd>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,9 +18,6 @@ struct Context {
   std::ostream& err;  // tables, progress, messages
   std::vector<std::string> argv;
   std::chrono::system_clock::time_point started = std::chrono::system_clock::now();
-  std::function<int()> action;  // set by the command that was chosen
-  // Commands that are other programs: to be started with the words that follow the command's name.
-  std::map<const CLI::App*, std::function<void(const std::vector<std::string>&)>> external;
 
   Context(std::ostream& results, std::ostream& messages, std::vector<std::string> words)
       : out(results), err(messages), argv(std::move(words)) {}
@@ -51,24 +46,32 @@ results::Result new_result(const Options& options, const RunArguments& run, cons
 int exit_code(bool all_converged);
 int exit_code(const std::vector<results::Json>& records);  // all of which were asked for
 
-// Adds a command. `Arguments` holds the values of its options: `declare(Options&)` declares them,
-// `finish(const Options&)` checks what depends on several of them, then `run` does the work and returns the
-// exit code.
+// What a command does once its options are resolved. Returns the exit code.
+using Action = std::function<int(const Options&, Context&)>;
+
+// A command: `qksolve group name`, or `qksolve name` where the group is empty.
+struct Command {
+  std::string group, name, summary, example;
+  std::function<Action(Options&)> declare;  // declares the options and keeps their values
+  // In place of `declare` for a command that is a program of its own: starts it with the words that follow
+  // the command's name, or throws.
+  std::function<void(const std::vector<std::string>&, Context&)> start = {};
+};
+
+// A command whose options are the members of `Arguments`: `declare(Options&)` declares them, `finish(const
+// Options&)` checks what depends on several of them, then `run` does the work.
 template <class Arguments>
-void add_command(CLI::App& parent, Context& context, const std::string& name, const std::string& summary,
-                 const std::string& example, int (*run)(const Arguments&, const Options&, Context&)) {
-  CLI::App* command = parent.add_subcommand(name, summary);
-  auto arguments = std::make_shared<Arguments>();
-  auto options = std::make_shared<Options>(*command);
-  arguments->declare(*options);
-  command->footer("Example: " + example);
-  command->final_callback([=, &context] {
-    context.action = [=, &context] {
-      options->resolve();
-      arguments->finish(*options);
-      return run(*arguments, *options, context);
+Command make_command(std::string group, std::string name, std::string summary, std::string example,
+                     int (*run)(const Arguments&, const Options&, Context&)) {
+  const auto declare = [run](Options& options) -> Action {
+    auto arguments = std::make_shared<Arguments>();
+    arguments->declare(options);
+    return [arguments, run](const Options& resolved, Context& context) {
+      arguments->finish(resolved);
+      return run(*arguments, resolved, context);
     };
-  });
+  };
+  return {std::move(group), std::move(name), std::move(summary), std::move(example), declare};
 }
 
 // How far a long run is, on stderr: tasks done, rate, time left. One line that changes on a terminal;
@@ -103,19 +106,5 @@ class Table {
 // "0.114817(12)": the error in units of the last digit shown. Without an error six significant digits.
 std::string with_error(double value, double error);
 std::string short_number(double value, int digits = 6);
-
-// One file per command.
-void add_phase_solve(CLI::App& phase, Context& context);
-void add_phase_critical(CLI::App& phase, Context& context);
-void add_phase_sweep(CLI::App& phase, Context& context);
-void add_phase_simulate(CLI::App& phase, Context& context);
-void add_flow_solve(CLI::App& flow, Context& context);
-void add_flow_simulate(CLI::App& flow, Context& context);
-void add_coupled_solve(CLI::App& coupled, Context& context);
-void add_coupled_train(CLI::App& coupled, Context& context);
-void add_compare(CLI::App& program, Context& context);
-void add_combine(CLI::App& program, Context& context);
-void add_plot(CLI::App& program, Context& context);
-void add_schema(CLI::App& program, Context& context);
 
 }  // namespace qksolve::app

@@ -1,5 +1,6 @@
 #include "cli/options.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -364,6 +365,15 @@ void Options::check_files() const {
           throw UsageError(option + ": '" + file + "' is not allowed, expected another file than that of " +
                            other);
   }
+}
+
+std::vector<Options::Description> Options::describe() const {
+  std::vector<Description> all;
+  for (const CLI::Option* option : command_.get_options())
+    all.push_back({option->get_name(option->get_positional(), true),
+                   option->get_items_expected_max() == 0 ? "" : option->get_type_name(),
+                   option->get_description()});
+  return all;
 }
 
 bool Options::given(const std::string& name) const {

@@ -2,7 +2,6 @@
 // configuration files and the `parameters` of a result all come from them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +10,11 @@
 
 #include "cli/numbers.hpp"
 #include "qksolve/results/provenance.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace qksolve::app {
 
@@ -71,6 +75,14 @@ class Options {
   bool given(const std::string& name) const;  // on the command line or in the configuration file
   results::Json parameters() const;
   std::string schema() const;  // of the command's result: "qksolve.phase.solve/1"
+
+  // What --help shows of an option.
+  struct Description {
+    std::string flags;  // "-o,--output"
+    std::string value;  // "FILE"; empty for a flag
+    std::string meaning;
+  };
+  std::vector<Description> describe() const;
 
  private:
   struct Record {

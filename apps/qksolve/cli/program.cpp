@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <exception>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <ostream>
 
 #include "cli/command.hpp"
@@ -81,41 +84,43 @@ std::string one_line(std::string text) {
   return line;
 }
 
-void add_all(CLI::App& app, Context& context) {
-  CLI::App* phase =
-      app.add_subcommand("phase", "The positional/semantic phase transition of dot-product attention");
-  phase->require_subcommand(1);
-  add_phase_solve(*phase, context);
-  add_phase_critical(*phase, context);
-  add_phase_sweep(*phase, context);
-  add_phase_simulate(*phase, context);
-  CLI::App* flow = app.add_subcommand(
-      "flow", "Gradient flow of the query-key and output-value circuits of one-layer attention");
-  flow->require_subcommand(1);
-  add_flow_solve(*flow, context);
-  add_flow_simulate(*flow, context);
-  CLI::App* coupled =
-      app.add_subcommand("coupled", "Queries and keys that evolve together before attention is scored");
-  coupled->require_subcommand(1);
-  add_coupled_solve(*coupled, context);
-  add_coupled_train(*coupled, context);
-  add_compare(app, context);
-  add_combine(app, context);
-  add_plot(app, context);
-  add_schema(app, context);
+// A command as CLI11 knows it, with the values of its options.
+struct Declared {
+  const Command* command;
+  CLI::App* app;
+  std::unique_ptr<Options> options;
+  Action action;
+};
+
+std::vector<Declared> declare(CLI::App& program, const Commands& commands) {
+  std::map<std::string, CLI::App*> parents{{"", &program}};
+  for (const Group& group : commands.groups) {
+    parents[group.name] = program.add_subcommand(group.name, group.summary);
+    parents[group.name]->require_subcommand(1);
+  }
+  std::vector<Declared> declared;
+  for (const Command& command : commands.commands) {
+    CLI::App* app = parents.at(command.group)->add_subcommand(command.name, command.summary);
+    declared.push_back({&command, app, nullptr, {}});
+    if (!command.declare) continue;
+    declared.back().options = std::make_unique<Options>(*app);
+    declared.back().action = command.declare(*declared.back().options);
+    app->footer("Example: " + command.example);
+  }
+  return declared;
 }
 
 }  // namespace
 
 int run_commands(const std::vector<std::string>& argv, std::ostream& out, std::ostream& err,
-                 const std::function<void(CLI::App&, Context&)>& add) {
+                 const Commands& commands) {
   Context context(out, err, argv);
   CLI::App app{"qksolve: what theory predicts about query-key attention, and the experiments that check it"};
   app.name("qksolve");
   app.set_version_flag("--version",
                        std::string("qksolve ") + results::version() + " (" + results::git_commit() + ")");
   app.require_subcommand(1);
-  add(app, context);
+  const std::vector<Declared> declared = declare(app, commands);
 
   auto fail = [&](int code, const std::string& message) {
     err << "qksolve: " << one_line(message) << "\n";
@@ -125,13 +130,16 @@ int run_commands(const std::vector<std::string>& argv, std::ostream& out, std::o
     int code = kDone;
     try {
       std::size_t first = 1;
-      const CLI::App& command = named_command(app, argv, first);
-      if (const auto external = context.external.find(&command); external != context.external.end())
-        external->second({argv.begin() + static_cast<std::ptrdiff_t>(first), argv.end()});
-      std::vector<std::string> words = bind_values(command, argv, first);
+      const CLI::App& named = named_command(app, argv, first);
+      const auto chosen = std::find_if(declared.begin(), declared.end(),
+                                       [&](const Declared& one) { return one.app == &named; });
+      if (chosen != declared.end() && chosen->command->start)
+        chosen->command->start({argv.begin() + static_cast<std::ptrdiff_t>(first), argv.end()}, context);
+      std::vector<std::string> words = bind_values(named, argv, first);
       std::reverse(words.begin(), words.end());
       app.parse(words);
-      code = context.action();
+      chosen->options->resolve();
+      code = chosen->action(*chosen->options, context);
     } catch (const CLI::Success& success) {
       app.exit(success, out, err);
     }
@@ -150,10 +158,6 @@ int run_commands(const std::vector<std::string>& argv, std::ostream& out, std::o
   } catch (const std::exception& error) {
     return fail(kInternal, std::string("internal error: ") + error.what());
   }
-}
-
-int run_program(const std::vector<std::string>& argv, std::ostream& out, std::ostream& err) {
-  return run_commands(argv, out, err, add_all);
 }
 
 void prepare_process() {

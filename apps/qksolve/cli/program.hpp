@@ -1,7 +1,6 @@
 // The program as a function, callable from tests.
 #pragma once
 
-#include <functional>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -10,12 +9,20 @@
 
 namespace qksolve::app {
 
-// argv[0] is the program's name. Results go to `out`, everything else to `err`. Returns the exit code.
-int run_program(const std::vector<std::string>& argv, std::ostream& out, std::ostream& err);
+// A word that several commands begin with.
+struct Group {
+  std::string name, summary;
+};
 
-// The same with other commands: `add` adds them.
+// The commands of a program; groups and commands in the order in which help shows them.
+struct Commands {
+  std::vector<Group> groups;
+  std::vector<Command> commands;
+};
+
+// argv[0] is the program's name. Results go to `out`, everything else to `err`. Returns the exit code.
 int run_commands(const std::vector<std::string>& argv, std::ostream& out, std::ostream& err,
-                 const std::function<void(CLI::App&, Context&)>& add);
+                 const Commands& commands);
 
 // Standard streams, signals and limits of this process as the program wants them; first thing in main.
 void prepare_process();

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/program.hpp"
+#include "commands.hpp"
 #include "qksolve/results/result.hpp"
 
 using qksolve::results::Json;
