@@ -1,12 +1,12 @@
 #include "qksolve/coupled/identities.hpp"
 
-#include <Eigen/Eigenvalues>
-#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
 #include <numbers>
+
+#include "qksolve/numerics/dense.hpp"
 
 namespace qksolve::coupled {
 
@@ -46,12 +46,12 @@ struct Rounded {
 // log|det M| of a matrix that is itself off by up to `error` in the Frobenius norm. The triangular factors
 // are those of a matrix within n u |L||U| of M, and a change dM moves the logarithm by tr(M^-1 dM).
 Rounded log_abs_determinant(const MatrixXd& M, double error) {
-  const Eigen::PartialPivLU<MatrixXd> lu(M);
+  const MatrixXd factors = numerics::lu_factors(M);
   const double n = static_cast<double>(M.rows());
-  const MatrixXd upper = lu.matrixLU().triangularView<Eigen::Upper>();
-  const double lower_norm = std::sqrt((lu.matrixLU() - upper).squaredNorm() + n);
+  const MatrixXd upper = factors.triangularView<Eigen::Upper>();
+  const double lower_norm = std::sqrt((factors - upper).squaredNorm() + n);
   const VectorXd logs = upper.diagonal().array().abs().log();
-  return {logs.sum(), lu.inverse().norm() * (error + n * kUnitRoundoff * lower_norm * upper.norm()) +
+  return {logs.sum(), numerics::inverse(M).norm() * (error + n * kUnitRoundoff * lower_norm * upper.norm()) +
                           n * kUnitRoundoff * logs.cwiseAbs().sum()};
 }
 
@@ -148,7 +148,7 @@ Paths follow(const Map& map, const State& start) {
           (p.jacobian.norm() + std::abs(stage.drift) * key_norm + on_query * D.norm() * query_norm +
            std::abs(stage.key_force) * G.norm() * key_norm);
       advance_jacobian(stage, derivatives, t, p.jacobian);
-      p.inverse_norm = p.jacobian.partialPivLu().inverse().norm();
+      p.inverse_norm = numerics::inverse(p.jacobian).norm();
       p.jacobian_error += p.inverse_norm * jacobian_rounding;
 
       const double state_rounding =
@@ -312,22 +312,13 @@ Identity rotation_angle(const Map& map, const State& start, const Paths& paths) 
   return worst.get();
 }
 
-struct Spectrum {
-  VectorXcd values;
-  double condition;  // of the eigenvectors, in the Frobenius norm
-};
-Spectrum eigenvalues(const MatrixXd& M) {
-  const Eigen::EigenSolver<MatrixXd> solver(M);
-  const MatrixXcd vectors = solver.eigenvectors();
-  return {solver.eigenvalues(), vectors.norm() * vectors.partialPivLu().inverse().norm()};
-}
-
 Identity spectral_radius(const Map& map, Index dimension) {
   Map step = map;
   step.steps = 1;
   const State origin{MatrixXd::Zero(1, dimension), MatrixXd::Zero(1, dimension)};
   const MatrixXd J = jacobians(step, origin).front();
-  const Spectrum measured = eigenvalues(J), ofA = eigenvalues(map.coupling.A);
+  const numerics::GeneralEigen measured = numerics::general_eigen(J),
+                               ofA = numerics::general_eigen(map.coupling.A);
   const double h = map.step_size, n = static_cast<double>(dimension);
   // Bauer and Fike: an eigenvalue moves by at most the condition of the eigenvectors times the perturbation,
   // which for the QR algorithm is a few u |M|_F, and n u |M|_F to be safe.

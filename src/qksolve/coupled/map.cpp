@@ -1,9 +1,9 @@
 #include "qksolve/coupled/map.hpp"
 
-#include <Eigen/LU>
 #include <algorithm>
 #include <stdexcept>
 
+#include "qksolve/numerics/dense.hpp"
 #include "qksolve/numerics/parallel.hpp"
 
 namespace qksolve::coupled {
@@ -124,14 +124,8 @@ VectorXd log_abs_determinants(const Map& map, const State& start, int threads) {
       const std::vector<MatrixXd> of_group =
           jacobians(map, {start.q.middleRows(first, count), start.k.middleRows(first, count)});
       for (Index t = 0; t < count; ++t)
-        found[first + t] = of_group[static_cast<std::size_t>(t)]
-                               .partialPivLu()
-                               .matrixLU()
-                               .diagonal()
-                               .array()
-                               .abs()
-                               .log()
-                               .sum();
+        found[first + t] =
+            numerics::lu_factors(of_group[static_cast<std::size_t>(t)]).diagonal().array().abs().log().sum();
     };
   });
   return found;

@@ -1,10 +1,10 @@
 #include "qksolve/numerics/fixed_point.hpp"
 
-#include <Eigen/LU>
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <deque>
+
+#include "qksolve/numerics/dense.hpp"
 
 namespace qksolve::numerics {
 
@@ -132,9 +132,7 @@ class Solver {
       dr.col(k) = history_[k + 1].residual - history_[k].residual;
     }
     const MatrixXd weighted = weight.asDiagonal() * dr;
-    Eigen::ColPivHouseholderQR<MatrixXd> qr(weighted);
-    qr.setThreshold(1e-8);
-    const VectorXd gamma = qr.solve(weight.cwiseProduct(current_.residual));
+    const VectorXd gamma = least_squares(weighted, weight.cwiseProduct(current_.residual), 1e-8);
     Evaluated next;
     if (!move(mixing_ * current_.residual - (dx + mixing_ * dr) * gamma, next)) return false;
     if (next.norm > 2.0 * best_.norm) {
@@ -165,7 +163,7 @@ class Solver {
     }
     const MatrixXd system = MatrixXd::Identity(n, n) - result_.jacobian;
     Evaluated next;
-    if (!move(system.partialPivLu().solve(current_.residual), next)) return fail_newton();
+    if (!move(solve(system, current_.residual), next)) return fail_newton();
     if (!(next.norm < current_.norm)) {
       stale_ = true;
       return fail_newton();

@@ -1,8 +1,9 @@
 #include "qksolve/numerics/gauss_rules.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <cmath>
 #include <stdexcept>
+
+#include "qksolve/numerics/dense.hpp"
 
 namespace qksolve::numerics {
 namespace {
@@ -15,12 +16,11 @@ GaussRule golub_welsch(int n, double mass, Diagonal diagonal, OffDiagonal off_di
   Eigen::VectorXd a(n), b(n - 1);
   for (int k = 0; k < n; ++k) a[k] = diagonal(k);
   for (int k = 1; k < n; ++k) b[k - 1] = off_diagonal(k);
-  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;
-  solver.computeFromTridiagonal(a, b);
+  const SymmetricEigen eigen = tridiagonal_eigen(a, b);
   GaussRule rule;
   for (int k = 0; k < n; ++k) {
-    const double first = solver.eigenvectors()(0, k);
-    rule.nodes.push_back(solver.eigenvalues()[k]);
+    const double first = eigen.vectors(0, k);
+    rule.nodes.push_back(eigen.values[k]);
     rule.weights.push_back(mass * first * first);
   }
   return rule;

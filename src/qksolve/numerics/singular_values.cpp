@@ -1,10 +1,10 @@
 #include "qksolve/numerics/singular_values.hpp"
 
-#include <Eigen/QR>
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+
+#include "qksolve/numerics/dense.hpp"
 
 namespace qksolve::numerics {
 
@@ -23,7 +23,7 @@ double effective_rank(double sum, double sum_log) { return std::exp(std::log(sum
 double times_log(double s) { return s > 0 ? s * std::log(s) : 0; }
 
 SpectrumSummary full_spectrum(const MatrixXd& A) {
-  const VectorXd s = Eigen::BDCSVD<MatrixXd>(A).singularValues();
+  const VectorXd s = singular_values(A);
   SpectrumSummary summary;
   summary.first = s[0];
   summary.second = s[1];
@@ -37,10 +37,9 @@ MatrixXd orthonormalize(MatrixXd& X, const MatrixXd& basis) {
   MatrixXd R = MatrixXd::Identity(X.cols(), X.cols());
   for (int pass = 0; pass < 2; ++pass) {
     if (basis.cols() > 0) X -= basis * (basis.transpose() * X).eval();
-    const Eigen::HouseholderQR<MatrixXd> qr(X);
-    const MatrixXd upper = qr.matrixQR().topRows(X.cols()).triangularView<Eigen::Upper>();
-    R = upper * R;
-    X = qr.householderQ() * MatrixXd::Identity(X.rows(), X.cols());
+    const Qr qr = householder_qr(X);
+    R = qr.R * R;
+    X = qr.Q;
   }
   return R;
 }
@@ -53,9 +52,9 @@ struct Ritz {
 
 // `B` is block bidiagonal; the next off-diagonal block is `next`.
 Ritz ritz_values(const MatrixXd& B, const MatrixXd& next) {
-  const Eigen::BDCSVD<MatrixXd> svd(B, Eigen::ComputeFullU | Eigen::ComputeFullV);
-  return {svd.singularValues(), svd.matrixV().topRows(kBlock).colwise().squaredNorm().transpose(),
-          (next * svd.matrixU().bottomRows(kBlock)).colwise().norm().transpose()};
+  const Svd found = svd(B);
+  return {found.values, found.V.topRows(kBlock).colwise().squaredNorm().transpose(),
+          (next * found.U.bottomRows(kBlock)).colwise().norm().transpose()};
 }
 
 struct Quadrature {

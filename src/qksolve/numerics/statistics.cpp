@@ -1,9 +1,10 @@
 #include "qksolve/numerics/statistics.hpp"
 
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+
+#include "qksolve/numerics/dense.hpp"
 
 namespace qksolve::numerics {
 
@@ -31,7 +32,7 @@ std::optional<MeanEstimate> controlled_mean(const VectorXd& values, const Matrix
       design.row(row) << 1.0, controls.row(i);
       others[row++] = values[i];
     }
-    const VectorXd coefficients = design.colPivHouseholderQr().solve(others);
+    const VectorXd coefficients = least_squares(design, others);
     adjusted[left_out] = values[left_out] - controls.row(left_out).dot(coefficients.tail(variables));
   }
   MeanEstimate estimate = mean_estimate(adjusted);
@@ -41,7 +42,7 @@ std::optional<MeanEstimate> controlled_mean(const VectorXd& values, const Matrix
   MatrixXd design(count, variables + 1);
   design << VectorXd::Ones(count), controls;
   const VectorXd first = VectorXd::Unit(variables + 1, 0);
-  const double inverse = (design.transpose() * design).colPivHouseholderQr().solve(first)[0];
+  const double inverse = least_squares(design.transpose() * design, first)[0];
   *estimate.error *= std::sqrt(std::max(1.0, static_cast<double>(count) * inverse));
   return estimate;
 }

@@ -1,10 +1,10 @@
 #include "qksolve/flow/training/full_matrix.hpp"
 
-#include <Eigen/QR>
 #include <cmath>
 #include <random>
 #include <stdexcept>
 
+#include "qksolve/numerics/dense.hpp"
 #include "qksolve/numerics/one_thread.hpp"
 
 namespace qksolve::flow {
@@ -31,8 +31,7 @@ MatrixXd gaussian(Eigen::Index rows, Eigen::Index columns, double deviation, std
 MatrixXd embeddings(int tokens, int dimension, Embedding kind, std::mt19937_64& random) {
   MatrixXd rows = gaussian(tokens, dimension, 1 / std::sqrt(dimension), random);
   if (kind == Embedding::gaussian) return rows;
-  const Eigen::HouseholderQR<MatrixXd> qr(rows.transpose());
-  return (qr.householderQ() * MatrixXd::Identity(dimension, tokens)).transpose();
+  return numerics::householder_qr(rows.transpose()).Q.transpose();
 }
 
 void check(const Model& model, const Training& training) {

@@ -1,12 +1,10 @@
 #include "qksolve/phase/equations/branches.hpp"
 
-#include <Eigen/Eigenvalues>
-#include <Eigen/LU>
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
+#include "qksolve/numerics/dense.hpp"
 #include "qksolve/phase/equations/branch_overlaps.hpp"
 
 namespace qksolve::phase {
@@ -90,11 +88,11 @@ class BranchRun {
   // j-th.
   Overlaps fix_gauge(const Overlaps& o) const {
     const int columns = layout_.m_columns;
-    const Eigen::HouseholderQR<MatrixXd> qr(o.m.topRows(columns));
+    const numerics::Qr qr = numerics::householder_qr(o.m.topRows(columns));
     MatrixXd rotation = MatrixXd::Identity(o.q.rows(), o.q.rows());
-    rotation.topLeftCorner(columns, columns) = MatrixXd(qr.householderQ());
+    rotation.topLeftCorner(columns, columns) = qr.Q;
     for (int k = 0; k < columns; ++k)
-      if (qr.matrixQR()(k, k) < 0) rotation.col(k) *= -1.0;
+      if (qr.R(k, k) < 0) rotation.col(k) *= -1.0;
     return {rotation.transpose() * o.q * rotation, rotation.transpose() * o.theta, rotation.transpose() * o.m,
             rotation.transpose() * o.V * rotation};
   }
@@ -285,7 +283,7 @@ class BranchRun {
   // it is kept, as a part of the error.
   bool chord(int level, int replicate, VectorXd& x, double tolerance) {
     const Eigen::Index n = x.size();
-    const auto system = (MatrixXd::Identity(n, n) - jacobian_).partialPivLu();
+    const MatrixXd system = MatrixXd::Identity(n, n) - jacobian_;
     VectorXd trial = x, fx(n);
     double last = HUGE_VAL;
     for (int iteration = 0; iteration < 12; ++iteration) {
@@ -295,7 +293,7 @@ class BranchRun {
         solution_.trace.push_back({level, solution_.map_evaluations, norm, coordinates_.unpack(trial)});
       x = trial;
       solution_.residual = norm;
-      const VectorXd step = system.solve(fx - trial);
+      const VectorXd step = numerics::solve(system, fx - trial);
       remaining_ = numerics::residual_norm(step, coordinates_.scale(trial));
       if (remaining_ <= tolerance) {
         remaining_step_ = step.cwiseAbs();
@@ -428,12 +426,12 @@ class BranchRun {
     if (j.size() == 0 || !j.allFinite()) return;
     project_out_rotations(all, o, scale, j);
 
-    solution_.spectral_radius = Eigen::EigenSolver<MatrixXd>(j, false).eigenvalues().cwiseAbs().maxCoeff();
+    solution_.spectral_radius = numerics::eigenvalues(j).cwiseAbs().maxCoeff();
     auto growth = [&](bool with_theta, bool with_m, bool with_rest) {
       std::vector<Eigen::Index> kept;
       for (Eigen::Index i = 0; i < j.rows(); ++i)
         if (all.is_theta(i) ? with_theta : all.is_m(i) ? with_m : with_rest) kept.push_back(i);
-      return Eigen::EigenSolver<MatrixXd>(MatrixXd(j(kept, kept)), false).eigenvalues().real().maxCoeff();
+      return numerics::eigenvalues(j(kept, kept)).real().maxCoeff();
     };
     const Branch& b = solution_.branch;
     solution_.growth_theta = growth(true, b.theta && b.m, b.theta);

@@ -1,7 +1,6 @@
 #include "qksolve/phase/equations/state_evolution.hpp"
 
-#include <Eigen/Cholesky>
-#include <Eigen/LU>
+#include "qksolve/numerics/dense.hpp"
 
 namespace qksolve::phase {
 
@@ -9,9 +8,7 @@ using Eigen::MatrixXd;
 
 namespace {
 
-bool positive_definite(const MatrixXd& m) {
-  return m.allFinite() && Eigen::LLT<MatrixXd>(m).info() == Eigen::Success;
-}
+bool positive_definite(const MatrixXd& m) { return m.allFinite() && numerics::cholesky(m).has_value(); }
 
 }  // namespace
 
@@ -64,7 +61,7 @@ std::optional<Overlaps> update(const Model& model, double alpha, const Overlaps&
   const MatrixXd thetahat = alpha * moments.teacher_response;
   const MatrixXd mhat = alpha * moments.positional_force;
   Overlaps next;
-  next.V = precision.inverse();
+  next.V = numerics::inverse(precision);
   next.theta = next.V * thetahat;
   next.m = next.V * mhat;
   next.q = next.V * qhat * next.V + next.theta * next.theta.transpose() + next.m * next.m.transpose();
@@ -82,7 +79,7 @@ double expected_envelope(const Overlaps& o, const Moments& moments) {
 double free_energy(const Model& model, double alpha, const Overlaps& o, const Moments& moments) {
   const MatrixXd spread = o.q - o.theta * o.theta.transpose() - o.m * o.m.transpose();
   return alpha * expected_envelope(o, moments) + 0.5 * model.lambda * o.q.trace() -
-         0.5 * o.V.inverse().cwiseProduct(spread.transpose()).sum();
+         0.5 * numerics::inverse(o.V).cwiseProduct(spread.transpose()).sum();
 }
 
 }  // namespace qksolve::phase

@@ -1,10 +1,9 @@
 #include "qksolve/phase/finite_size/measurement.hpp"
 
-#include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
 #include <cmath>
 #include <vector>
 
+#include "qksolve/numerics/dense.hpp"
 #include "qksolve/numerics/statistics.hpp"
 #include "qksolve/phase/two_token/teacher.hpp"
 
@@ -30,7 +29,7 @@ MatrixXd fit_linear_baseline(const FiniteSize<Store>& instance) {
     product += instance.attention(sample) * instance.gram(sample);
     gram += instance.gram(sample);
   }
-  return gram.ldlt().solve(product.transpose()).transpose();
+  return numerics::solve_symmetric(gram, product.transpose()).transpose();
 }
 
 TestErrors measure_test_errors(const Model& model, const Draw& draw, const MatrixXd& Q,
@@ -42,14 +41,14 @@ TestErrors measure_test_errors(const Model& model, const Draw& draw, const Matri
   span << Q / root_d, teacher / root_d, directions;
   // span = U K^(1/2) with orthonormal U: the projections of a token are sigma_l g K^(1/2), g ~ N(0, I). Where
   // vectors of the span depend on each other, g has only as many components as there are dimensions.
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(span.transpose() * span);
+  const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(span.transpose() * span);
   std::vector<int> kept;
-  for (int i = 0; i < eigen.eigenvalues().size(); ++i)
-    if (eigen.eigenvalues()[i] > 1e-12 * eigen.eigenvalues().maxCoeff()) kept.push_back(i);
+  for (int i = 0; i < eigen.values.size(); ++i)
+    if (eigen.values[i] > 1e-12 * eigen.values.maxCoeff()) kept.push_back(i);
   const int dimensions = static_cast<int>(kept.size());
   MatrixXd root(dimensions, span.cols());
   for (int i = 0; i < dimensions; ++i)
-    root.row(i) = std::sqrt(eigen.eigenvalues()[kept[i]]) * eigen.eigenvectors().col(kept[i]).transpose();
+    root.row(i) = std::sqrt(eigen.values[kept[i]]) * eigen.vectors.col(kept[i]).transpose();
 
   const MatrixXd& B = model.positional_matrix;
   const MatrixXd P = B * B.transpose(), shift = B * (directions.transpose() * Q / root_d);

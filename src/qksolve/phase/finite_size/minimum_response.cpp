@@ -1,11 +1,11 @@
 #include "qksolve/phase/finite_size/minimum_response.hpp"
 
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <vector>
 
+#include "qksolve/numerics/dense.hpp"
 #include "qksolve/numerics/statistics.hpp"
 #include "qksolve/phase/two_token/proximal.hpp"
 #include "qksolve/phase/two_token/teacher.hpp"
@@ -112,12 +112,6 @@ MatrixXd hessian_of(const FiniteSize<Store>& instance, const Curvature& curvatur
   return H;
 }
 
-std::optional<double> exact_trace(const MatrixXd& H) {
-  const Eigen::LLT<MatrixXd> factor(H);
-  if (factor.info() != Eigen::Success) return std::nullopt;
-  return factor.matrixL().solve(MatrixXd::Identity(H.rows(), H.cols())).squaredNorm();
-}
-
 // s'H^{-1}s for columns s of random signs; nothing where H shows a negative curvature or the solution stalls.
 template <class Store>
 std::optional<VectorXd> probes(const FiniteSize<Store>& instance, const Curvature& curvature) {
@@ -184,7 +178,7 @@ std::optional<MinimumResponse> measure_response(const FiniteSize<Store>& instanc
   const double d = static_cast<double>(instance.draw().dimension);
   MinimumResponse response;
   if (instance.draw().dimension <= exact_dimension) {
-    const auto trace = exact_trace(hessian_of(instance, curvature));
+    const auto trace = numerics::trace_of_inverse(hessian_of(instance, curvature));
     if (!trace) return std::nullopt;
     response.V = *trace / d;
   } else {

@@ -1,10 +1,9 @@
 #include "qksolve/phase/general/proximal.hpp"
 
-#include <Eigen/Cholesky>
-#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 
+#include "qksolve/numerics/dense.hpp"
 #include "qksolve/numerics/quasi_random.hpp"
 
 namespace qksolve::phase {
@@ -58,8 +57,8 @@ double scrambled(std::uint64_t key) {
 
 ProximalMap::ProximalMap(const Model& model, const Eigen::MatrixXd& V, const SequenceLoss& loss)
     : tokens_(model.tokens), rank_(model.rank), size_(model.tokens * model.rank), loss_(loss) {
-  const Eigen::MatrixXd u = V.llt().matrixL();
-  const Eigen::MatrixXd inverse = u.inverse();
+  const Eigen::MatrixXd u = *numerics::cholesky(V);
+  const Eigen::MatrixXd inverse = numerics::inverse(u);
   for (int l = 0; l < tokens_; ++l)
     for (int i = 0; i < rank_; ++i)
       for (int j = 0; j < rank_; ++j) {

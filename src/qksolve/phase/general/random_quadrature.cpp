@@ -1,7 +1,5 @@
 #include "qksolve/phase/general/random_quadrature.hpp"
 
-#include <Eigen/Cholesky>
-#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -9,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "qksolve/numerics/dense.hpp"
 #include "qksolve/numerics/parallel.hpp"
 #include "qksolve/numerics/quasi_random.hpp"
 #include "qksolve/phase/general/proximal.hpp"
@@ -69,7 +68,7 @@ class Integrand {
   Integrand(const Model& model, const SequenceLoss& loss, const Overlaps& o, const Nodes& nodes,
             Minima& minima)
       : model_(model), loss_(loss), o_(o), nodes_(nodes), minima_(minima), proximal_(model, o.V, loss) {
-    noise_ = MatrixXd(o.q - o.theta * o.theta.transpose()).llt().matrixL();
+    noise_ = *numerics::cholesky(o.q - o.theta * o.theta.transpose());
     mean_ = model.positional_matrix * o.m.transpose();
     const auto size = [&](int n) { return static_cast<std::size_t>(n); };
     teacher_.resize(size(model.tokens * model.teacher_rank));
@@ -150,7 +149,7 @@ class Integrand {
     result.response = 0.5 * (response + response.transpose());
     result.teacher_response = means(sums.force_teacher, r) - result.response * o_.theta;
     result.positional_force = means(sums.force_position, r);
-    const MatrixXd inverse = MatrixXd(MatrixXd(o_.V.llt().matrixL()).inverse());
+    const MatrixXd inverse = numerics::inverse(*numerics::cholesky(o_.V));
     result.classical_response = inverse.transpose() * means(sums.classical, r) * inverse;
     return result;
   }

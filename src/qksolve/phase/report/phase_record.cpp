@@ -1,8 +1,9 @@
 #include "qksolve/phase/report/phase_record.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+
+#include "qksolve/numerics/dense.hpp"
 
 namespace qksolve::results {
 
@@ -28,16 +29,16 @@ Quantity length(const std::string& name, const std::string& norm_name, const Mat
 std::vector<Quantity> invariants(const phase::Overlaps& o, const phase::Overlaps& error) {
   std::vector<Quantity> all;
   const auto rank = o.q.rows();
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(o.q);
+  const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(o.q);
   const auto name = [&](const char* of, Eigen::Index k) {
     return rank == 1 ? std::string(of) : std::string(of) + "_" + std::to_string(k + 1);
   };
   const auto along = [&](const MatrixXd& m, Eigen::Index k) {
-    const Eigen::VectorXd v = eigen.eigenvectors().col(rank - 1 - k);
+    const Eigen::VectorXd v = eigen.vectors.col(rank - 1 - k);
     return v.dot(m * v);
   };
   const auto error_along = [&](const MatrixXd& m, Eigen::Index k) {
-    const Eigen::VectorXd v = eigen.eigenvectors().col(rank - 1 - k).cwiseAbs();
+    const Eigen::VectorXd v = eigen.vectors.col(rank - 1 - k).cwiseAbs();
     return v.dot(m * v);
   };
   for (Eigen::Index k = 0; k < rank; ++k)
