@@ -58,7 +58,7 @@ void RunArguments::declare_seed(Options& options) {
 
 void RunArguments::declare_presentation(Options& options) {
   options.presentation();
-  options.integer("threads", threads, 1, 1024, "Threads; results do not depend on it");
+  options.integer("threads", threads, 1, 1024, "Threads; results do not depend on it", "one a core");
   options.path("output", output, "Write the result here instead of standard output");
   options.path("csv", csv, "Also write the records here as comma-separated values");
   options.flag("quiet", quiet, "Print no table and no progress");

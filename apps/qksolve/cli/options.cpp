@@ -124,10 +124,11 @@ void Options::real(const std::string& name, double& target, const Bounds& bounds
 }
 
 void Options::integer(const std::string& name, std::int64_t& target, std::int64_t low, std::int64_t high,
-                      const std::string& meaning) {
-  Record& record = add(name, "INT",
-                       meaning + " (default " + std::to_string(target) + ", " + std::to_string(low) + " to " +
-                           std::to_string(high) + ")");
+                      const std::string& meaning, const std::string& default_text) {
+  Record& record =
+      add(name, "INT",
+          meaning + " (default " + (default_text.empty() ? std::to_string(target) : default_text) + ", " +
+              std::to_string(low) + " to " + std::to_string(high) + ")");
   record.parse = [=, &target](const std::string& t) { target = parse_integer("--" + name, t, low, high); };
   record.value = [&target] { return Json(target); };
 }

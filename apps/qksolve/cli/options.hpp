@@ -29,8 +29,9 @@ class Options {
   // Each takes the option's name without dashes and a target that holds the default. The target is written by
   // `resolve`. Values from the command line win over those of --config.
   void real(const std::string& name, double& target, const Bounds& bounds, const std::string& meaning);
+  // `default_text`: how the default is shown, where it is not the same on every machine.
   void integer(const std::string& name, std::int64_t& target, std::int64_t low, std::int64_t high,
-               const std::string& meaning);
+               const std::string& meaning, const std::string& default_text = "");
   // A list, each value once.
   void integers(const std::string& name, std::vector<std::int64_t>& target, std::int64_t low,
                 std::int64_t high, const std::string& meaning);

@@ -160,6 +160,18 @@ int run_commands(const std::vector<std::string>& argv, std::ostream& out, std::o
   }
 }
 
+std::vector<CommandDescription> describe(const Commands& commands) {
+  CLI::App app;
+  std::vector<CommandDescription> all;
+  for (const Declared& one : declare(app, commands)) {
+    const Command& command = *one.command;
+    all.push_back({(command.group.empty() ? "" : command.group + " ") + command.name, command.summary,
+                   command.example,
+                   one.options ? one.options->describe() : std::vector<Options::Description>()});
+  }
+  return all;
+}
+
 void prepare_process() {
   // A file opened later must not take the place of a standard stream that was closed; writing there still
   // fails.

@@ -24,6 +24,14 @@ struct Commands {
 int run_commands(const std::vector<std::string>& argv, std::ostream& out, std::ostream& err,
                  const Commands& commands);
 
+// A command as documents show it.
+struct CommandDescription {
+  std::string name;  // "phase solve"
+  std::string summary, example;
+  std::vector<Options::Description> options;  // none of a command that is a program of its own
+};
+std::vector<CommandDescription> describe(const Commands& commands);
+
 // Standard streams, signals and limits of this process as the program wants them; first thing in main.
 void prepare_process();
 
