@@ -62,9 +62,10 @@ int combine_shards(const Arguments& arguments, const Options& options, Context& 
     results::require_header(path, shards.back()->header(), shards.front()->header());
   }
   const Json& header = shards.front()->header();
-  if (header.value("schema", "") != results::kSweepSchema)
-    throw ContentError(arguments.files.front() + ": schema '" + header.value("schema", "") +
-                       "' cannot be combined, expected " + results::kSweepSchema);
+  const Json schema = header.value("schema", Json(""));
+  if (schema != results::kSweepSchema)
+    throw ContentError(arguments.files.front() + ": schema " + schema.dump() +
+                       " cannot be combined, expected " + results::kSweepSchema);
   const Sweep sweep = sweep_of(arguments.files.front(), header);
 
   std::vector<WorkFileReader*> holders(sweep.size(), nullptr);

@@ -1,4 +1,4 @@
-// Work files of sweeps: resumed, and combined.
+// Work files of sweeps: read, and combined.
 #include "qksolve/results/work_file.hpp"
 
 #include <memory>
