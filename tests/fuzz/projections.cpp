@@ -5,7 +5,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace qksolve;
   const fuzz::MemoryFile file({reinterpret_cast<const char*>(data), size});
   // Read together with the options; the output that cannot be opened ends the command before it computes.
-  fuzz::run_program({"coupled", "solve", "--projections", file.path(), "--head-dimension", "2", "--output",
-                     "/proc/none/result.json"});
+  fuzz::run_command(app::coupled_solve(), {"coupled", "solve", "--projections", file.path(),
+                                           "--head-dimension", "2", "--output", "/proc/none/result.json"});
   return 0;
 }

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   });
   if (result["schema"] == "qksolve.phase.simulate/1") {
     const fuzz::MemoryFile file(text);
-    fuzz::run_program({"combine", file.path()});
+    fuzz::run_command(app::combine(), {"combine", file.path()});
   }
   return 0;
 }

@@ -3,9 +3,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <sstream>
 #include <stdexcept>
 
-#include "cli/run.hpp"
 #include "cli/usage.hpp"
 #include "qksolve/results/result.hpp"
 
@@ -37,11 +37,13 @@ bool read_or_refuse(const std::function<void()>& read) {
   return false;
 }
 
-void run_program(const std::vector<std::string>& words) {
-  const test::Run run = test::run(words);
-  if (run.code != app::kDone && run.code != app::kUsage && run.code != app::kNotConverged &&
-      run.code != app::kFile)
-    throw std::logic_error("exit code " + std::to_string(run.code) + ": " + run.err);
+void run_command(const app::Command& command, const std::vector<std::string>& words) {
+  std::vector<std::string> argv{"qksolve"};
+  argv.insert(argv.end(), words.begin(), words.end());
+  std::ostringstream out, err;
+  const int code = app::run_commands(argv, out, err, {app::all_commands().groups, {command}});
+  if (code != app::kDone && code != app::kUsage && code != app::kNotConverged && code != app::kFile)
+    throw std::logic_error("exit code " + std::to_string(code) + ": " + err.str());
 }
 
 }  // namespace qksolve::fuzz

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "commands.hpp"
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace qksolve::fuzz {
@@ -29,7 +31,8 @@ class MemoryFile {
 // other exceptions pass.
 bool read_or_refuse(const std::function<void()>& read);
 
-// Runs the program. Throws std::logic_error unless it ends with exit code 0, 2, 3 or 4.
-void run_program(const std::vector<std::string>& words);
+// Runs the program with this one command: all of them take long to set up. Throws std::logic_error unless it
+// ends with exit code 0, 2, 3 or 4.
+void run_command(const app::Command& command, const std::vector<std::string>& words);
 
 }  // namespace qksolve::fuzz

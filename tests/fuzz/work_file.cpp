@@ -15,7 +15,7 @@ void read(const std::string& path) {
     results::WorkFileReader reader(path);
     for (const std::string& task : reader.tasks()) reader.value(task);
   });
-  if (undamaged) fuzz::run_program({"combine", path});
+  if (undamaged) fuzz::run_command(app::combine(), {"combine", path});
 }
 
 }  // namespace
