@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bash apps/install_packages.sh apps/packages.txt
-cmake -S . -B .build/release -G Ninja -DCMAKE_BUILD_TYPE=Release >/dev/null
+cmake --preset release -G Ninja >/dev/null
 cmake --build .build/release --target qksolve_executable
 
 qksolve=.build/release/bin/qksolve

@@ -43,6 +43,16 @@ bool is_work_file(const std::string& path) {
   return found == begin;
 }
 
+// The sweep that a work file belongs to.
+Sweep sweep_of(const std::string& path, const Json& header) {
+  try {
+    Sweep sweep(header.at("parameters"));
+    if (sweep.size() > 0 && !sweep.alphas().empty()) return sweep;
+  } catch (const Json::exception&) {  // said below
+  }
+  throw ContentError(path + ": line 1 is not the header of a sweep, expected its parameters");
+}
+
 int combine_shards(const Arguments& arguments, const Options& options, Context& context) {
   std::vector<std::unique_ptr<WorkFileReader>> shards;
   for (const std::string& path : arguments.files) {
@@ -52,10 +62,11 @@ int combine_shards(const Arguments& arguments, const Options& options, Context& 
     results::require_header(path, shards.back()->header(), shards.front()->header());
   }
   const Json& header = shards.front()->header();
-  if (header.value("schema", "") != results::kSweepSchema)
-    throw ContentError(arguments.files.front() + ": schema '" + header.value("schema", "") +
-                       "' cannot be combined, expected " + results::kSweepSchema);
-  const Sweep sweep(header.at("parameters"));
+  const Json schema = header.value("schema", Json(""));
+  if (schema != results::kSweepSchema)
+    throw ContentError(arguments.files.front() + ": schema " + schema.dump() +
+                       " cannot be combined, expected " + results::kSweepSchema);
+  const Sweep sweep = sweep_of(arguments.files.front(), header);
 
   std::vector<WorkFileReader*> holders(sweep.size(), nullptr);
   std::string missing;
@@ -75,7 +86,7 @@ int combine_shards(const Arguments& arguments, const Options& options, Context& 
   result.schema = results::kSweepSchema;
   result.parameters = sweep.parameters();
   const Sweep::Fetch fetch = [&](std::size_t task) -> std::optional<std::vector<Json>> {
-    return holders[task]->value(sweep.id(task)).get<std::vector<Json>>();
+    return sweep.records(task, holders[task]->value(sweep.id(task)), holders[task]->path());
   };
   return write_sweep(sweep, fetch, result, output, arguments.run, context);
 }

@@ -118,7 +118,7 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   const auto fetch = [&](std::size_t task) -> std::optional<std::vector<Json>> {
     const std::optional<Json> found = store.find(sweep.id(task));
     if (!found) return std::nullopt;
-    return found->get<std::vector<Json>>();
+    return sweep.records(task, *found, work_file(arguments.resume, arguments.run));
   };
   const int code = write_sweep(sweep, fetch, result, output, arguments.run, context);
   if (store.in_file() && arguments.resume.empty() && arguments.shards == 1) store.remove_file();

@@ -90,6 +90,7 @@ WorkFileReader::WorkFileReader(const std::string& path) : path_(path) {
     if (!pieces || (number == 1) != (pieces->task == "header")) damaged(path, number);
     if (number == 1) {
       header_ = Json::parse(pieces->value, nullptr, false);
+      if (!header_.is_object()) damaged(path, number);
     } else if (!lines_.emplace(pieces->task, Line{complete_, line.size(), number}).second) {
       throw ContentError(path + ": line " + std::to_string(number) + " repeats a finished task");
     }
@@ -126,7 +127,7 @@ void require_header(const std::string& path, const Json& found, const Json& expe
     throw ContentError(path + ": belongs to another run: " + key + " is " + shown(there, key) +
                        " in the file, expected " + shown(here, key));
   };
-  if (found.value("schema", "") != expected.value("schema", "")) refuse("schema", found, expected);
+  if (shown(found, "schema") != shown(expected, "schema")) refuse("schema", found, expected);
   const Json there = found.value("parameters", Json::object()),
              here = expected.value("parameters", Json::object());
   for (const auto& [key, value] : here.items())

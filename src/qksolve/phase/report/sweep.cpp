@@ -194,6 +194,31 @@ std::string Sweep::name(std::size_t task) const {
   return "omega " + Json(omega(task)).dump() + " " + branch(task);
 }
 
+std::vector<Json> Sweep::records(std::size_t task, const Json& kept, const std::string& file) const {
+  auto refuse = [&](const std::string& what) {
+    throw ContentError(file + ": task " + name(task) + ": " + what);
+  };
+  if (!kept.is_array() || kept.size() != alphas_.size())
+    refuse("expected a list of " + std::to_string(alphas_.size()) + " records, one for each alpha");
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const Json& record = kept[i];
+    auto require = [&](const char* key, bool (Json::*is)() const noexcept) {
+      if (!record.is_object() || !record.contains(key) || !(record.at(key).*is)())
+        refuse("record " + std::to_string(i + 1) + " has no '" + key + "', or one of another kind");
+    };
+    for (const char* key : {"branch", "status"}) require(key, &Json::is_string);
+    require("alpha", &Json::is_number);
+    if (record.at("alpha") != alphas_[i] || record.at("branch") != branch(task))
+      refuse("record " + std::to_string(i + 1) + " belongs to another alpha or branch");
+    if (!exists(record)) continue;
+    for (const char* key :
+         {"train_loss", "train_loss_error", "gen_error", "gen_error_error", "gen_error_linear"})
+      require(key, &Json::is_number);
+    if (record.contains("gen_error_linear_error")) require("gen_error_linear_error", &Json::is_number);
+  }
+  return kept;
+}
+
 Json Sweep::assemble(const Fetch& fetch, const std::function<void(const Json&)>& emit) const {
   Json lines = Json::array(), statuses = Json::object();
   for (std::size_t first = 0; first < size(); first += branches_.size()) {

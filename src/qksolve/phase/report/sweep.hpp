@@ -31,6 +31,10 @@ class Sweep {
   const std::vector<std::string>& ids() const { return ids_; }
   std::string name(std::size_t task) const;  // for people
 
+  // The records of a task as they were kept in `file`. Throws ContentError if they are not those of a task:
+  // one for each alpha, with what `assemble` reads.
+  std::vector<Json> records(std::size_t task, const Json& kept, const std::string& file) const;
+
   // The records of a finished task, one for each alpha; nothing if it has not finished.
   using Fetch = std::function<std::optional<std::vector<Json>>(std::size_t task)>;
 
