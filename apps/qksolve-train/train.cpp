@@ -248,7 +248,10 @@ int run(const TrainArguments& arguments, const Options& options, Context& contex
         [](std::size_t, const std::string&) {}, interrupted);
   }
   // What is kept in a work file needs no other place.
-  if (interrupted() && store.in_file()) return kInterrupted;
+  if (interrupted() && store.in_file()) {
+    store.tell_interruption(wanted, ids);
+    return kInterrupted;
+  }
 
   results::Result result = new_result(options, arguments.run, context);
   result.parameters = arguments.parameters(options);
@@ -261,7 +264,10 @@ int run(const TrainArguments& arguments, const Options& options, Context& contex
   if (arguments.trajectory) result.trace.emplace();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::optional<Json> kept = store.find(ids[i]);
-    if (!kept) continue;
+    if (!kept) {
+      result.missing.push_back(runs[i].name());
+      continue;
+    }
     const Json& record = kept->at("record");
     result.records.push_back(record);
     models.push_back({record, kept->at("curve").get<std::vector<Json>>()});
@@ -283,7 +289,7 @@ int run(const TrainArguments& arguments, const Options& options, Context& contex
     speeds.push_back(spent.seconds > 0 ? spent.tokens / spent.seconds : 0);
     result.provenance.measurements["tokens_per_second"][kind] = speeds.back();
   }
-  output.write(result);
+  write_result(output, result, context);
   if (!arguments.run.quiet && !result.records.empty())
     print_summary(context.err, result.summary, speeds, arguments.task == "text");
   if (store.in_file() && arguments.resume.empty()) store.remove_file();

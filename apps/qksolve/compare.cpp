@@ -1,7 +1,6 @@
 // qksolve compare: two results side by side, in units of their error bars.
 #include "qksolve/results/compare.hpp"
 
-#include <memory>
 #include <ostream>
 
 #include "cli/usage.hpp"
@@ -51,24 +50,15 @@ void print_table(std::ostream& out, const results::Comparison& comparison) {
 }
 
 int run(const Arguments& arguments, const Options& options, Context& context) {
-  // The table is the output here; a result only where a file is named for it.
-  std::optional<results::Output> output;
-  if (!arguments.run.output.empty() || !arguments.run.csv.empty())
-    output.emplace(arguments.run.open_output(context));
+  results::Output output = arguments.run.open_output(context);
+  const Json a = read_result(arguments.a, context), b = read_result(arguments.b, context);
   const results::Comparison comparison =
-      results::compare_results(results::read_result(arguments.a), arguments.a,
-                               results::read_result(arguments.b), arguments.b, arguments.sigmas);
-  if (output) {
-    results::Result result = new_result(options, arguments.run, context);
-    result.records = comparison.records;
-    result.summary = comparison.summary;
-    output->write(result);
-  }
-  if (!arguments.run.quiet) {
-    std::ostream& shown = output ? context.err : context.out;
-    print_table(shown, comparison);
-    if (!output && !shown.flush()) throw results::FileError("cannot write to standard output");
-  }
+      results::compare_results(a, arguments.a, b, arguments.b, arguments.sigmas);
+  results::Result result = new_result(options, arguments.run, context);
+  result.records = comparison.records;
+  result.summary = comparison.summary;
+  output.write(result);
+  if (!arguments.run.quiet) print_table(context.err, comparison);
   if (comparison.summary["count"] == 0)
     context.err << "qksolve: no difference could be judged, one side or the other states no error\n";
   return exit_code(comparison.all_within);

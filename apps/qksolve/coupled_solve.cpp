@@ -1,14 +1,14 @@
 // qksolve coupled solve: the coupled query-key map against what is predicted of it.
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <ostream>
-#include <sstream>
+#include <set>
 
 #include "cli/usage.hpp"
 #include "commands.hpp"
 #include "qksolve/coupled/experiment.hpp"
 #include "qksolve/coupled/identities.hpp"
+#include "qksolve/results/json_text.hpp"
 
 namespace qksolve::app {
 
@@ -83,13 +83,9 @@ struct Arguments {
 
   void finish(const Options&) {
     if (projections_path.empty()) return;
-    std::ifstream file(projections_path, std::ios::binary);
-    std::ostringstream content;
-    content << file.rdbuf();
-    if (!file || content.fail()) throw results::FileError("cannot read '" + projections_path + "'");
-    const Json json = Json::parse(content.str(), nullptr, false);
-    if (json.is_discarded() || !json.is_object())
-      throw UsageError("--projections: '" + projections_path + "' is not a JSON object");
+    const Json json = results::parse_json("--projections: '" + projections_path + "'",
+                                          results::read_file(projections_path), {"query", "key"});
+    if (!json.is_object()) throw UsageError("--projections: '" + projections_path + "' is not a JSON object");
     projections = coupled::Projections{read_matrix(projections_path, json, "query", head_dimension),
                                        read_matrix(projections_path, json, "key", head_dimension)};
     if (projections->query.rows() != projections->key.rows())
@@ -217,6 +213,26 @@ void print_attention(std::ostream& err, const std::vector<Json>& records) {
   table.print(err);
 }
 
+std::string part_name(const Setting& s, std::optional<int> tokens) {
+  return coupled::integrator_name(s.integrator) + ", " + coupled::coupling_name(s.coupling) + ", h " +
+         to_text(s.step_size) + ", n " + std::to_string(s.steps) +
+         (tokens ? ", " + std::to_string(*tokens) + " tokens" : "");
+}
+
+// Names of the settings and contexts that have no finding.
+std::vector<std::string> missing_parts(const coupled::Experiment& experiment,
+                                       const std::vector<Finding>& findings) {
+  std::set<std::string> found;
+  for (const Finding& f : findings) found.insert(part_name(f.setting, f.context));
+  std::vector<std::optional<int>> contexts{std::nullopt};
+  contexts.insert(contexts.end(), experiment.contexts.begin(), experiment.contexts.end());
+  std::vector<std::string> missing;
+  for (const Setting& s : experiment.settings)
+    for (const std::optional<int>& context : contexts)
+      if (!found.contains(part_name(s, context))) missing.push_back(part_name(s, context));
+  return missing;
+}
+
 Json summarize(const std::vector<Json>& records) {
   std::int64_t exact = 0, holding = 0;
   double largest = 0;
@@ -246,17 +262,16 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
                   << ", it is bounded for h w < 2\n";
   {
     Progress progress(context, arguments.run, coupled::task_count(experiment));
-    const auto findings = coupled::run_experiment(
-        experiment, static_cast<int>(arguments.run.threads), interrupted,
-        [&](const Setting& s, std::optional<int> tokens) {
-          progress.done("coupled solve: " + coupled::integrator_name(s.integrator) + ", " +
-                        coupled::coupling_name(s.coupling) + ", h " + short_number(s.step_size) + ", n " +
-                        std::to_string(s.steps) + (tokens ? ", " + std::to_string(*tokens) + " tokens" : ""));
-        });
+    const auto findings =
+        coupled::run_experiment(experiment, static_cast<int>(arguments.run.threads), interrupted,
+                                [&](const Setting& s, std::optional<int> tokens) {
+                                  progress.done("coupled solve: " + part_name(s, tokens));
+                                });
     for (const Finding& f : findings) result.records.push_back(make_record(f, arguments));
+    if (interrupted()) result.missing = missing_parts(experiment, findings);
   }
   result.summary = summarize(result.records);
-  output.write(result);
+  write_result(output, result, context);
   if (!arguments.run.quiet && !result.records.empty()) {
     print_map(context.err, result.records);
     if (!arguments.contexts.empty()) print_attention(context.err, result.records);

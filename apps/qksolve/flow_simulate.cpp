@@ -392,13 +392,18 @@ int run_presets(const Arguments& arguments, const Options& options, Context& con
   bool all_converged = true;
   Json attention = Json::array();
   for (const PresetRun& run : runs) {
-    if (run.record.is_null()) continue;
+    if (run.record.is_null()) {
+      const auto& fraction = run.training.frozen_attention;
+      result.missing.push_back(run.training.parameterization.name() + ", ratio " + to_text(run.ratio) +
+                               (fraction ? ", attention " + to_text(*fraction) : ""));
+      continue;
+    }
     all_converged = all_converged && run.record["status"] == "converged";
     result.records.push_back(run.record);
     if (run.attention.contains("heatmap")) attention.push_back(run.attention);
   }
   if (!attention.empty()) result.summary["attention"] = attention;
-  output.write(result);
+  write_result(output, result, context);
   if (!arguments.run.quiet && !result.records.empty()) print_preset_table(context.err, result.records);
   return exit_code(all_converged);
 }
@@ -416,11 +421,15 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   Progress progress(context, arguments.run, arguments.parameterizations.size() * arguments.ratio.size());
   for (const flow::Parameterization& parameterization : arguments.parameterizations)
     for (const double ratio : arguments.ratio) {
-      if (interrupted()) break;
       const std::string name = parameterization.name();
       const flow::Model model = arguments.model(parameterization, ratio);
       flow::FullModel full(model, training);
       const flow::TrainingRun trained = flow::train(full, arguments.record_steps(), interrupted);
+      if (trained.status ==
+          flow::Status::failed) {  // interrupted: a run of fixed length that did not reach it
+        result.missing.push_back(name + ", ratio " + to_text(ratio));
+        continue;
+      }
       std::optional<flow::Invariant> invariant;
       if (follows_flow) invariant.emplace(model);
       auto add_record = [&](flow::Status status, const std::string& reason, const Measurement* m) {
@@ -433,7 +442,7 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
         result.records.push_back(record);
       };
       for (const Measurement& m : trained.measurements) add_record(flow::Status::converged, "", &m);
-      if (trained.status != flow::Status::converged && !interrupted()) {
+      if (trained.status != flow::Status::converged) {
         all_converged = false;
         add_record(trained.status, trained.reason + "; the state is the last that was measured before",
                    trained.measurements.empty() ? nullptr : &trained.measurements.back());
@@ -451,7 +460,7 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
     }
   if (follows_flow) result.summary["reduced_flow"] = comparison;
   if (arguments.test_sequences > 0) result.summary["attention"] = attention;
-  output.write(result);
+  write_result(output, result, context);
   if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.records);
   return exit_code(all_converged);
 }

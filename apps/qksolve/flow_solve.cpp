@@ -190,13 +190,16 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   for (const flow::Parameterization& parameterization : arguments.parameterizations) {
     const std::string name = parameterization.name();
     for (const double ratio : arguments.ratio) {
-      if (interrupted()) break;
       const flow::Model model = arguments.model(parameterization, ratio);
-      const flow::Trajectory trajectory = arguments.route()(model, request);
+      flow::Trajectory trajectory;
+      if (!interrupted()) trajectory = arguments.route()(model, request);
       Growth laws;
       if (request.end > 1 && !interrupted())
         laws = flow::growth_laws(model, request.end, request.tolerance, arguments.route());
-      if (interrupted()) break;
+      if (interrupted()) {  // the last trajectory may have been cut short
+        result.missing.push_back(name + ", ratio " + to_text(ratio));
+        continue;
+      }
       for (const auto* points : {&trajectory.at_times, &trajectory.at_losses})
         for (const Point& point : *points) {
           result.records.push_back(make_record(point, name, ratio));
@@ -207,7 +210,7 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
     }
   }
   result.summary["growth"] = growth;
-  output.write(result);
+  write_result(output, result, context);
   if (!arguments.run.quiet && !result.records.empty()) print_tables(context.err, result.records, growth);
   return exit_code(all_converged);
 }

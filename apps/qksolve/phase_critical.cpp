@@ -98,17 +98,22 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   Progress progress(context, arguments.run, arguments.omega.size());
   for (const double omega : arguments.omega) {
     const phase::Model model = arguments.model(omega);
-    const auto found = phase::find_thresholds(
-        model, arguments.make_quadrature(model, static_cast<int>(arguments.run.threads)), thresholds,
-        arguments.which, interrupted);
-    if (interrupted()) break;
+    std::vector<Threshold> found;
+    if (!interrupted())
+      found = phase::find_thresholds(
+          model, arguments.make_quadrature(model, static_cast<int>(arguments.run.threads)), thresholds,
+          arguments.which, interrupted);
+    if (interrupted()) {  // the last search may have been cut short
+      result.missing.push_back("omega " + to_text(omega));
+      continue;
+    }
     for (const Threshold& t : found) {
       result.records.push_back(make_record(t, omega));
       all_converged = all_converged && t.status == ThresholdStatus::converged;
     }
     progress.done("phase critical: omega " + short_number(omega));
   }
-  output.write(result);
+  write_result(output, result, context);
   if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.records);
   return exit_code(all_converged);
 }

@@ -324,7 +324,12 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
 
   std::vector<Json> controlled, trace;
   std::vector<Eigen::VectorXd> controls;
-  for (SimulationRows& r : rows) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    SimulationRows& r = rows[i];
+    if (r.records.empty())
+      result.missing.push_back("alpha " + to_text(tasks[i].alpha) + ", omega " + to_text(tasks[i].omega) +
+                               ", d " + std::to_string(tasks[i].draw.dimension) + ", instance " +
+                               std::to_string(tasks[i].draw.instance));
     std::move(r.records.begin(), r.records.end(), std::back_inserter(result.records));
     std::move(r.controlled.begin(), r.controlled.end(), std::back_inserter(controlled));
     std::move(r.controls.begin(), r.controls.end(), std::back_inserter(controls));
@@ -335,9 +340,10 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
     if (experiment.optimizer == Optimizer::message_passing)
       result.summary["paths"] =
           results::summarize_paths(trace, predictions(arguments, inits, trace, threads));
+    if (interrupted() && result.missing.empty()) result.missing.emplace_back("predictions along the runs");
     result.trace = std::move(trace);
   }
-  output.write(result);
+  write_result(output, result, context);
   if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.summary);
   // A start that ends on another branch counts only where it was asked for by name.
   const bool all_converged = std::all_of(result.records.begin(), result.records.end(), [&](const Json& r) {

@@ -130,7 +130,6 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   bool all_converged = true;
   Progress progress(context, arguments.run, arguments.omega.size() * arguments.alpha.size() * wanted.size());
   for (const double omega : arguments.omega) {
-    if (interrupted()) break;
     const phase::Model model = arguments.model(omega);
     phase::BranchSolver solver(
         model, arguments.make_quadrature(model, static_cast<int>(arguments.run.threads)), solve);
@@ -143,7 +142,10 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
         progress.done("phase solve: alpha " + short_number(alpha) + ", omega " + short_number(omega) + ", " +
                       branch.name);
       }
-      if (interrupted()) break;
+      if (interrupted()) {  // the last solution may have been cut short
+        result.missing.push_back("alpha " + to_text(alpha) + ", omega " + to_text(omega));
+        continue;
+      }
       std::vector<Json> records;
       for (const BranchSolution& s : solutions) {
         const bool absent = s.status == Status::branch_changed;
@@ -156,7 +158,7 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
       std::move(records.begin(), records.end(), std::back_inserter(result.records));
     }
   }
-  output.write(result);
+  write_result(output, result, context);
   if (!arguments.run.quiet && !result.records.empty())
     print_table(context.err, result.records, arguments.rank);
   return exit_code(all_converged);

@@ -111,7 +111,10 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
       },
       interrupted);
   // What is kept in a work file needs no other place.
-  if (interrupted() && store.in_file()) return kInterrupted;
+  if (interrupted() && store.in_file()) {
+    store.tell_interruption(wanted, sweep.ids());
+    return kInterrupted;
+  }
 
   results::Result result = new_result(options, arguments.run, context);
   result.provenance.threads = threads * ranks->size();
@@ -120,6 +123,8 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
     if (!found) return std::nullopt;
     return sweep.records(task, *found, work_file(arguments.resume, arguments.run));
   };
+  for (const std::size_t task : wanted)
+    if (!store.in_file() && !store.find(sweep.id(task))) result.missing.push_back(sweep.name(task));
   const int code = write_sweep(sweep, fetch, result, output, arguments.run, context);
   if (store.in_file() && arguments.resume.empty() && arguments.shards == 1) store.remove_file();
   return code;

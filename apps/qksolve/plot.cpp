@@ -7,6 +7,7 @@
 #include "cli/usage.hpp"
 #include "commands.hpp"
 #include "qksolve/results/figures/gnuplot.hpp"
+#include "qksolve/results/printable.hpp"
 
 namespace qksolve::app {
 
@@ -30,20 +31,22 @@ struct Arguments {
     if (type != ".svg" && type != ".pdf" && type != ".png")
       throw UsageError("--output: '" + output +
                        "' is not allowed, expected the name of a file that ends in .svg, .pdf or .png");
-    const std::filesystem::path figure = output;
-    for (const std::filesystem::path& written :
-         {figure, std::filesystem::path(figure).replace_extension(".gp"),
-          std::filesystem::path(figure).replace_extension(".dat")})
+    const std::string script = std::filesystem::path(output).replace_extension(".gp"),
+                      table = std::filesystem::path(output).replace_extension(".dat");
+    for (const std::string& written : {output, script, table})
       for (const std::string& file : files)
-        if (std::filesystem::weakly_canonical(file) == std::filesystem::weakly_canonical(written))
+        if (results::same_file(file, written))
           throw UsageError("--output: '" + output + "' is not allowed, it would replace the result '" + file +
                            "'");
+    if (data_only && results::same_file(script, table))
+      throw UsageError("--output: '" + output + "' is not allowed, '" + script + "' and '" + table +
+                       "' are one file");
   }
 };
 
 int run(const Arguments& arguments, const Options&, Context& context) {
   std::vector<results::Input> inputs;
-  for (const std::string& file : arguments.files) inputs.push_back({file, results::read_result(file)});
+  for (const std::string& file : arguments.files) inputs.push_back({file, read_result(file, context)});
   const results::Figure figure = results::make_figure(inputs);
   try {
     if (arguments.data_only) {
@@ -51,7 +54,7 @@ int run(const Arguments& arguments, const Options&, Context& context) {
       return kDone;
     }
     const std::string warnings = results::draw(figure, arguments.output);
-    if (!warnings.empty()) context.err << "qksolve: gnuplot: " << warnings << "\n";
+    if (!warnings.empty()) context.err << "qksolve: gnuplot: " << results::printable(warnings) << "\n";
   } catch (const results::GnuplotError& error) {
     throw UsageError(error.what());
   }

@@ -3,6 +3,8 @@
 #include <map>
 #include <ostream>
 
+#include "qksolve/results/printable.hpp"
+
 namespace qksolve::app {
 
 using results::Json;
@@ -20,7 +22,7 @@ void print_summary(std::ostream& err, const Json& summary) {
   if (!rows.empty()) table.print(err);
   std::string counts;
   for (const auto& [status, count] : summary["statuses"].items())
-    counts += (counts.empty() ? "" : ", ") + count.dump() + " " + status;
+    counts += (counts.empty() ? "" : ", ") + count.dump() + " " + results::printable(status);
   err << "records: " << (counts.empty() ? "none" : counts) << "\n";
 }
 
@@ -28,9 +30,14 @@ void print_summary(std::ostream& err, const Json& summary) {
 
 int write_sweep(const results::Sweep& sweep, const results::Sweep::Fetch& fetch, results::Result& result,
                 results::Output& output, const RunArguments& run, Context& context) {
-  output.write(result, [&](const std::function<void(const Json&)>& emit) {
+  if (result.missing.size() == sweep.size()) {  // nothing was finished
+    write_result(output, result, context);
+    return exit_code(true);
+  }
+  const auto records = [&](const std::function<void(const Json&)>& emit) {
     result.summary = sweep.assemble(fetch, emit);
-  });
+  };
+  write_result(output, result, context, records);
   if (!run.quiet) print_summary(context.err, result.summary);
   bool all_converged = true;
   for (const auto& [status, count] : result.summary["statuses"].items())

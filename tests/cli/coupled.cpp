@@ -132,3 +132,18 @@ TEST_CASE("coupled solve refuses bad input") {
   }
   CHECK(run("coupled").code == 2);
 }
+
+TEST_CASE(
+    "--projections: repeated and unknown keys are refused with their line, a missing file with its reason") {
+  const std::string rows = "[[1, 0], [0, 1]]";
+  const TemporaryFile twice("twice.json",
+                            "{\"query\": " + rows + ",\n\"key\": " + rows + ",\n\"key\": " + rows + "}"),
+      unknown("unknown.json", "{\"query\": " + rows + ", \"key\": " + rows + ",\n\"value\": 1}");
+  const std::string command = "coupled solve --head-dimension 2 --projections ";
+  CHECK(run(command + twice.path).says("line 3: the key 'key' is given twice"));
+  CHECK(run(command + unknown.path).says("line 2: unknown key 'value', expected one of query, key"));
+  for (const TemporaryFile* file : {&twice, &unknown}) CHECK(run(command + file->path).code == 2);
+  const Run missing = run(command + "nofile.json");
+  CHECK(missing.code == 4);
+  CHECK(missing.says("cannot read 'nofile.json': No such file"));
+}

@@ -92,3 +92,20 @@ TEST_CASE("a file that may not grow: exit 4, the old one untouched, nothing besi
   for (const auto& entry : std::filesystem::directory_iterator("."))
     CHECK(entry.path().string().find(file.path + ".tmp") == std::string::npos);
 }
+
+TEST_CASE("two outputs that are one file through a link, there or not, are refused") {
+  TemporaryFile file("one.json"), link("one.csv");
+  std::filesystem::remove(link.path);
+  std::filesystem::create_symlink(file.path, link.path);
+  for (const bool there : {true, false}) {
+    if (!there) std::filesystem::remove(file.path);
+    const Run r = run(kQuick + " -o " + file.path + " --csv " + link.path);
+    CHECK(r.code == 2);
+    CHECK(r.one_line());
+    CHECK(r.says("--csv"));
+  }
+  TemporaryFile output("swept.json"), work("swept.json.work.jsonl");
+  std::filesystem::remove(work.path);
+  std::filesystem::create_symlink(output.path, work.path);
+  CHECK(run("phase sweep --alpha 1 --omega 0.3 --tolerance 1e-2 -o " + output.path).says("--output"));
+}

@@ -134,3 +134,44 @@ TEST_CASE("without gnuplot the package is named, and nothing is left behind") {
   CHECK(std::filesystem::is_empty("test_bare"));
   std::filesystem::remove_all("test_bare");
 }
+
+TEST_CASE("plot: no text of a result and no name of a file is run as a command") {
+  const std::filesystem::path folder = std::filesystem::absolute("test_foreign");
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  const std::string touch = "touch " + (folder / "ran").string();
+  nlohmann::ordered_json json;
+  std::ifstream(kInputs + "solve.json") >> json;
+  for (const std::string& text : {"`" + touch + "`", "x\n!" + touch + "\n#",
+                                  "\"; system(\"" + touch + "\"); \"", "\x1b[31m\\ {/:Bold x"}) {
+    CAPTURE(text);
+    json["records"][0]["branch"] = text;
+    const std::string input = folder / "`touch ran`.json";
+    std::ofstream(input) << json;
+    for (const std::string name :
+         {"plain", "`touch ran`", "|touch ran;", "<touch ran;", "-e", "two\nlines", "a\"'\\b"}) {
+      CAPTURE(name);
+      const std::filesystem::path figure = folder / (name + ".svg");
+      CHECK(run(std::vector<std::string>{"plot", input, kInputs + "solve.json", "-o", figure}).code == 0);
+      CHECK(std::filesystem::file_size(figure) > 1000);
+      std::filesystem::remove(figure);
+      CHECK(run(std::vector<std::string>{"plot", input, "--data-only", "-o", figure}).code == 0);
+      std::filesystem::rename(folder / (name + ".gp"), folder / "script.gp");
+      CHECK(shell("cd test_foreign && gnuplot script.gp 2>/dev/null") == 0);
+      CHECK(std::filesystem::file_size(figure) > 1000);
+      std::filesystem::remove(figure);
+    }
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "ran"));
+  CHECK_FALSE(std::filesystem::exists("ran"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("plot --data-only: script and table that are one file through a link are refused") {
+  TemporaryFile script("linked.gp"), table("linked.dat");
+  std::filesystem::remove(table.path);
+  std::filesystem::create_symlink(script.path, table.path);
+  const Run r = run("plot " + kInputs + "solve.json --data-only -o test_linked.svg");
+  CHECK(r.code == 2);
+  CHECK(r.says("one file"));
+}

@@ -187,7 +187,7 @@ TEST_CASE("compare refuses numbers that cannot be errors or values") {
   CHECK(compare(a, saved(theory(1, 1e308), "error.json"), out, err) == 2);
 }
 
-TEST_CASE("compare notices that its table cannot be written") {
+TEST_CASE("compare notices that its result cannot be written") {
   const std::string a = saved(theory(1, 0.1), "a.json");
   std::ostringstream out, err;
   out.setstate(std::ios::badbit);
@@ -198,7 +198,8 @@ TEST_CASE("compare: exit codes and messages") {
   std::string out, err;
   const std::string a = saved(theory(1, 0.1), "a.json"), b = saved(simulation(1.1, 0.1), "b.json");
   CHECK(compare(a, b, out, err) == 0);
-  CHECK(out.find("chi-square") != std::string::npos);
+  CHECK(err.find("chi-square") != std::string::npos);
+  CHECK(Json::parse(out).at("schema") == "qksolve.compare/1");
   CHECK(compare(a, saved(simulation(2, 0.1), "far.json"), out, err) == 3);
   CHECK(compare(a, "/nonexistent/file.json", out, err) == 4);
 
@@ -224,4 +225,27 @@ TEST_CASE("compare: exit codes and messages") {
   CHECK(compare(a, saved(Json{{"schema", "something/1"}}, "foreign.json"), out, err) == 2);
   CHECK(compare(a, saved(Json{{"name", "x"}}, "strange.json"), out, err) == 2);
   CHECK(out.empty());
+
+  other = theory(1, 0.1);
+  other["records"][1]["alpha"] = "two";
+  CHECK(compare(a, saved(other, "word.json"), out, err) == 2);
+  CHECK(err.find("word.json: records, row 2: key 'alpha'") != std::string::npos);
+}
+
+TEST_CASE("compare: JSON on standard output, the table beside it; --quiet silences the table alone") {
+  const std::string a = saved(theory(1, 0.1), "a.json");
+  std::ostringstream out, err;
+  CHECK(qksolve::app::run_program({"qksolve", "compare", a, a, "--quiet"}, out, err) == 0);
+  CHECK(err.str().empty());
+  CHECK(Json::parse(out.str()).at("records").size() == 4);
+}
+
+TEST_CASE("compare: control characters of foreign records do not reach the terminal") {
+  Json foreign = theory(1, 0.1);
+  for (Json& record : foreign["records"]) record["branch"] = "\x1b[31mred\nline";
+  const std::string a = saved(foreign, "escape.json");
+  std::string out, err;
+  CHECK(compare(a, a, out, err) == 0);
+  CHECK(err.find('\x1b') == std::string::npos);
+  CHECK(err.find("\\x1b[31mred\\x0aline") != std::string::npos);
 }

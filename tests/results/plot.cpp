@@ -226,9 +226,19 @@ TEST_CASE("what cannot be drawn is refused with a reason") {
 
   Input damaged = result("phase.solve", {{{"alpha", "one"}, {"omega", 0.3}, {"branch", "semantic"}}});
   CHECK(contains(refusal({damaged}), "phase.solve.json"));
+  CHECK(contains(refusal({damaged}), "records, row 1: key 'alpha' is \"one\", expected a number"));
+  CHECK_FALSE(contains(refusal({damaged}), "json.exception"));
   damaged.result.erase("records");
   CHECK(contains(refusal({damaged}), "'records'"));
   CHECK(contains(refusal({result("phase.solve", {{{"omega", 0.3}}})}), "phase.solve.json"));
+}
+
+TEST_CASE("what there is not to draw is named as it is") {
+  const Json map{{"integrator", "euler"}, {"quantity", "volume"}, {"status", "converged"}, {"measured", 1.0}};
+  CHECK(contains(refusal({result("coupled.solve", {map})}), "no record has a context"));
+  const Json changed{{"alpha", 1.0}, {"omega", 0.3}, {"branch", "semantic"}, {"status", "branch_changed"}};
+  CHECK(contains(refusal({result("phase.solve", {changed})}), "none of its records is converged"));
+  CHECK(contains(refusal({result("phase.solve", {})}), "it holds no record"));
 }
 
 TEST_CASE("units of axes, colours of lines") {

@@ -7,11 +7,13 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <ostream>
 #include <thread>
 
 #include "cli/usage.hpp"
+#include "qksolve/results/printable.hpp"
 
 namespace qksolve::app {
 
@@ -83,6 +85,25 @@ results::Result new_result(const Options& options, const RunArguments& run, cons
   return result;
 }
 
+void write_result(results::Output& output, const results::Result& result, const Context& context,
+                  const results::RecordSource& records) {
+  if (result.missing.empty()) return output.write(result, records);
+  if (result.records.empty() && !records) {
+    context.err << "qksolve: interrupted before anything was finished, nothing is written\n";
+    return;
+  }
+  output.write(result, records);
+  context.err << "qksolve: interrupted, " << results::printable(results::missing_parts(result.missing))
+              << " (the result says so; the same command begins anew)\n";
+}
+
+results::Json read_result(const std::string& path, const Context& context) {
+  results::Json result = results::read_result(path);
+  if (const auto lacking = results::incompleteness(result))
+    context.err << "qksolve: " << results::printable(path + ": an interrupted run, " + *lacking) << "\n";
+  return result;
+}
+
 int exit_code(bool all_converged) {
   if (interrupted()) return kInterrupted;
   return all_converged ? kDone : kNotConverged;
@@ -119,6 +140,11 @@ void Progress::done(const std::string& what) {
   // One line of the terminal, overwritten by the next.
   line.resize(width_ = std::max(width_, line.size()), ' ');
   err_ << '\r' << line << std::flush;
+}
+
+void Table::add(const std::vector<std::string>& row) {
+  rows_.emplace_back();
+  std::transform(row.begin(), row.end(), std::back_inserter(rows_.back()), results::printable);
 }
 
 void Table::print(std::ostream& out) const {

@@ -42,6 +42,15 @@ struct RunArguments {
 // An empty result of the command that `options` belong to, with its parameters and where it comes from.
 results::Result new_result(const Options& options, const RunArguments& run, const Context& context);
 
+// Writes the result, or, where it is that of a run that was interrupted before it had any record, nothing.
+// Says what an interruption left out (result.missing). Throws results::FileError. `records`: as
+// results::Output::write.
+void write_result(results::Output& output, const results::Result& result, const Context& context,
+                  const results::RecordSource& records = {});
+
+// results::read_result for commands that read results: says where one is incomplete.
+results::Json read_result(const std::string& path, const Context& context);
+
 // Exit code of a run whose result is written.
 int exit_code(bool all_converged);
 int exit_code(const std::vector<results::Json>& records);  // all of which were asked for
@@ -92,11 +101,11 @@ class Progress {
   Clock::time_point start_ = Clock::now(), last_ = start_;
 };
 
-// Columns of text, printed aligned.
+// Columns of text, printed aligned. Cells are shown as results::printable.
 class Table {
  public:
   explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void add(const std::vector<std::string>& row);
   void print(std::ostream& out) const;
 
  private:

@@ -55,8 +55,7 @@ void append(std::vector<std::string>& values, const std::string& path, const std
     refuse_kind(path, key);
 }
 
-std::vector<Setting> result_settings(const std::string& path, const std::string& text,
-                                     const std::string& expected) {
+Config result_settings(const std::string& path, const std::string& text, const std::string& expected) {
   const Json json = results::parse_result(path, text);
   const std::string schema = json["schema"];
   if (schema != expected)
@@ -69,7 +68,7 @@ std::vector<Setting> result_settings(const std::string& path, const std::string&
     settings.push_back({key, {}});
     append(settings.back().values, path, key, value);
   }
-  return settings;
+  return {settings, true, results::incompleteness(json)};
 }
 
 std::vector<Setting> toml_settings(const std::string& path, const std::string& text) {
@@ -97,8 +96,8 @@ Config read_config(const std::string& path, const std::string& schema) {
   const std::string text = results::read_file(path);
   const std::size_t first =
       text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");  // the last three: a byte order mark
-  if (first != std::string::npos && text[first] == '{') return {result_settings(path, text, schema), true};
-  return {toml_settings(path, text), false};
+  if (first != std::string::npos && text[first] == '{') return result_settings(path, text, schema);
+  return {toml_settings(path, text), false, {}};
 }
 
 }  // namespace qksolve::app

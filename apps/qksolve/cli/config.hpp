@@ -1,6 +1,7 @@
 // The files that --config reads.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@ struct Setting {
 
 struct Config {
   std::vector<Setting> settings;
-  bool is_result = false;  // the parameters of a result, else TOML
+  bool is_result = false;              // the parameters of a result, else TOML
+  std::optional<std::string> lacking;  // of a result that was interrupted: what
 };
 
 // `schema`: of the results that are accepted. Throws results::FileError if the file cannot be read,

@@ -2,12 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <numeric>
+#include <ostream>
 
 #include "cli/config.hpp"
 #include "cli/usage.hpp"
+#include "qksolve/results/printable.hpp"
+#include "qksolve/results/text_file.hpp"
 
 namespace qksolve::app {
 
@@ -65,16 +67,6 @@ std::size_t distance(const std::string& a, const std::string& b) {
 std::string underscored(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
-}
-
-// Whether two names are those of one file.
-bool same_file(const std::string& a, const std::string& b) {
-  auto canonical = [](const std::string& name) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(name)).lexically_normal();
-  };
-  if (!std::filesystem::exists(a)) return canonical(a) == canonical(b);
-  std::error_code error;
-  return std::filesystem::is_regular_file(a) && std::filesystem::equivalent(a, b, error);
 }
 
 constexpr std::size_t kLargestNumberOfPoints = 1'000'000;
@@ -282,8 +274,10 @@ void Options::add_path(Record& record, const std::string& shown, std::string& ta
   record.value = [&target] { return target.empty() ? Json() : Json(target); };
 }
 
-void Options::apply_config() {
+void Options::apply_config(std::ostream& err) {
   const Config config = read_config(config_, schema());
+  if (config.lacking)
+    err << "qksolve: " << results::printable(config_ + ": an interrupted run, " + *config.lacking) << "\n";
   // How a result was shown is not taken from it.
   std::vector<Record*> known;
   for (const auto& record : records_)
@@ -308,7 +302,7 @@ void Options::apply_config() {
   }
 }
 
-void Options::resolve() {
+void Options::resolve(std::ostream& err) {
   std::vector<std::string> names{"--help", "--config"};
   for (const auto& record : records_) names.push_back(record->option->get_name());
   for (const std::string& word : command_.remaining())
@@ -321,7 +315,7 @@ void Options::resolve() {
       throw UsageError(record->option->get_name() + ": given more than once");
   if (config_.empty() && command_.get_option("--config")->count() > 0)
     throw UsageError("--config: '' is not allowed, expected the name of a file");
-  if (!config_.empty()) apply_config();
+  if (!config_.empty()) apply_config(err);
   for (const auto& record : records_) {
     if (record->option->count() > 0) {
       if (!record->is_list) record->parse(record->given_text);
@@ -362,7 +356,7 @@ void Options::check_files() const {
     const auto& [option, file] = written[i];
     for (const auto& others : {read, {written.begin(), written.begin() + static_cast<std::ptrdiff_t>(i)}})
       for (const auto& [other, name] : others)
-        if (same_file(file, name))
+        if (results::same_file(file, name))
           throw UsageError(option + ": '" + file + "' is not allowed, expected another file than that of " +
                            other);
   }

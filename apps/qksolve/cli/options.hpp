@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <vector>
@@ -70,9 +71,9 @@ class Options {
   // `parameters`.
   void presentation() { defines_result_ = false; }
 
-  // After CLI11 has parsed: reads --config if given and writes all targets. Throws UsageError, or what
-  // read_config throws.
-  void resolve();
+  // After CLI11 has parsed: reads --config if given and writes all targets; says on `err` where that is the
+  // result of a run that was interrupted. Throws UsageError, or what read_config throws.
+  void resolve(std::ostream& err);
   bool given(const std::string& name) const;  // on the command line or in the configuration file
   results::Json parameters() const;
   std::string schema() const;  // of the command's result: "qksolve.phase.solve/1"
@@ -103,7 +104,7 @@ class Options {
   Record& add(const std::string& name, const std::string& value_name, const std::string& help,
               const std::string& flags = "");
   static void add_path(Record& record, const std::string& shown, std::string& target);
-  void apply_config();
+  void apply_config(std::ostream& err);
   void check_points() const;
   void check_files() const;
 

@@ -14,6 +14,7 @@
 
 #include "cli/command.hpp"
 #include "cli/usage.hpp"
+#include "qksolve/results/printable.hpp"
 
 namespace qksolve::app {
 
@@ -70,18 +71,7 @@ std::vector<std::string> bind_values(const CLI::App& command, const std::vector<
 std::string one_line(std::string text) {
   constexpr std::size_t kHead = 100, kTail = 250;
   if (text.size() > kHead + kTail) text = text.substr(0, kHead) + "..." + text.substr(text.size() - kTail);
-  std::string line;
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (code >= 0x20 && code != 0x7f) {
-      line += c;
-    } else {
-      line += "\\x";
-      line += "0123456789abcdef"[code / 16];
-      line += "0123456789abcdef"[code % 16];
-    }
-  }
-  return line;
+  return results::printable(text);
 }
 
 // A command as CLI11 knows it, with the values of its options.
@@ -138,7 +128,7 @@ int run_commands(const std::vector<std::string>& argv, std::ostream& out, std::o
       std::vector<std::string> words = bind_values(named, argv, first);
       std::reverse(words.begin(), words.end());
       app.parse(words);
-      chosen->options->resolve();
+      chosen->options->resolve(err);
       code = chosen->action(*chosen->options, context);
     } catch (const CLI::Success& success) {
       app.exit(success, out, err);

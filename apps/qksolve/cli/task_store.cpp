@@ -1,10 +1,12 @@
 #include "cli/task_store.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <ostream>
 
 #include "cli/usage.hpp"
+#include "qksolve/results/printable.hpp"
 
 namespace qksolve::app {
 
@@ -15,7 +17,8 @@ TaskStore::TaskStore(std::string path, const Json& header, const RunArguments& r
   if (!in_file()) return;
   file_ = std::make_unique<results::WorkFile>(path_, header);
   if (file_->repaired() && !quiet_)
-    err_ << "qksolve: " << path_ << ": the last line was half-written and is done again\n";
+    err_ << "qksolve: " << results::printable(path_)
+         << ": the last line was half-written and is done again\n";
 }
 
 std::vector<std::size_t> TaskStore::unfinished(const std::vector<std::size_t>& wanted,
@@ -24,9 +27,18 @@ std::vector<std::size_t> TaskStore::unfinished(const std::vector<std::size_t>& w
   for (const std::size_t task : wanted)
     if (!file_ || !file_->contains(ids[task])) open.push_back(task);
   if (open.size() < wanted.size() && !quiet_)
-    err_ << "qksolve: " << path_ << ": " << wanted.size() - open.size() << " of " << wanted.size()
-         << " tasks are finished\n";
+    err_ << "qksolve: " << results::printable(path_) << ": " << wanted.size() - open.size() << " of "
+         << wanted.size() << " tasks are finished\n";
   return open;
+}
+
+void TaskStore::tell_interruption(const std::vector<std::size_t>& wanted,
+                                  const std::vector<std::string>& ids) const {
+  const auto finished = std::count_if(wanted.begin(), wanted.end(),
+                                      [&](std::size_t task) { return file_ && file_->contains(ids[task]); });
+  err_ << "qksolve: interrupted, " << finished << " of " << wanted.size()
+       << " tasks are finished, in the work file '" << results::printable(path_)
+       << "'; the same command goes on from there\n";
 }
 
 void TaskStore::add(const std::string& id, const std::string& found) {
@@ -61,8 +73,10 @@ std::string work_file(const std::string& resume, const RunArguments& run) {
   std::string path = resume;
   const bool regular = !fs::exists(run.output) || fs::is_regular_file(run.output);
   if (path.empty() && !run.output.empty() && regular) path = run.output + ".work.jsonl";
-  if (!path.empty() && !run.csv.empty() && fs::weakly_canonical(path) == fs::weakly_canonical(run.csv))
-    throw UsageError("--csv: '" + run.csv + "' is not allowed, expected another file than the work file");
+  for (const auto& [option, file] : {std::pair("--csv", run.csv), std::pair("--output", run.output)})
+    if (!path.empty() && !file.empty() && results::same_file(path, file))
+      throw UsageError(std::string(option) + ": '" + file +
+                       "' is not allowed, expected another file than the work file");
   return path;
 }
 

@@ -21,6 +21,8 @@ class TaskStore {
   // Those of `wanted`, numbers of tasks with these identities, that have not finished; says how many have.
   std::vector<std::size_t> unfinished(const std::vector<std::size_t>& wanted,
                                       const std::vector<std::string>& ids) const;
+  // After an interruption: says how many of `wanted` have finished, in which work file, and how to go on.
+  void tell_interruption(const std::vector<std::size_t>& wanted, const std::vector<std::string>& ids) const;
   // `found`: the text of a JSON value.
   void add(const std::string& id, const std::string& found);
   // Of a finished task.
@@ -37,7 +39,8 @@ class TaskStore {
 };
 
 // The option --resume, and the work file that it and --output stand for; empty: none. An output that is not a
-// regular file, as /dev/stdout, has none. Throws UsageError where --csv names the work file.
+// regular file, as /dev/stdout, has none. Throws UsageError where --csv or --output is
+// the work file.
 void declare_resume(Options& options, std::string& resume);
 std::string work_file(const std::string& resume, const RunArguments& run);
 

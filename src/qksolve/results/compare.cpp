@@ -160,6 +160,10 @@ Value value_of(const std::string& file, const Json& row, const std::string& name
   return value;
 }
 
+bool is_word(const std::string& coordinate) {
+  return coordinate == "branch" || coordinate == "which" || coordinate == "parameterization";
+}
+
 std::vector<Point> points_of(const std::string& file, const Json& result, const View& view) {
   const Json& rows = *rows_of(view, result);
   if (!rows.is_array()) refuse(file, "key '" + view.part.back() + "' is of another kind, expected a list");
@@ -168,19 +172,21 @@ std::vector<Point> points_of(const std::string& file, const Json& result, const 
     return view.part.front() == "summary" && row.is_object() && !row.contains("d");
   });
   std::vector<Point> points;
+  std::size_t count = 0;
   for (const Json& row : rows) {
+    const std::string place = file + ": " + view.part.back() + ", row " + std::to_string(++count);
     if (extrapolated && row.contains("d")) continue;
-    if (view.part.front() == "records" && text(file, row, "status") != "converged") continue;
+    if (view.part.front() == "records" && text(place, row, "status") != "converged") continue;
     Point point;
     for (const auto& [name, key] : view.coordinates) {
-      if (row.is_object() && row.contains(key) && row.at(key).is_string())
-        point.at[name] = row.at(key);
+      if (is_word(name))
+        point.at[name] = text(place, row, key);
       else
-        point.at[name] = number(file, row, key);
+        point.at[name] = number(place, row, key);
     }
     for (const auto& [name, value] : view.constants) point.at[name] = value;
     for (const auto& [name, key] : view.quantities) {
-      const Value value = value_of(file, row, key, view);
+      const Value value = value_of(place, row, key, view);
       if (value.value) point.quantities.emplace_back(name, value);
     }
     points.push_back(point);

@@ -4,19 +4,19 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <ostream>
-#include <set>
 
 #include "qksolve/results/csv.hpp"
+#include "qksolve/results/json_text.hpp"
 
 namespace qksolve::results {
 
 namespace {
 
 constexpr std::size_t kLargestPipe = std::size_t{1} << 26;
-constexpr int kDeepestJson = 100;  // far from where recursion would exhaust the stack
 
 // A value as nlohmann::json prints it with two blanks an indentation, at a depth of `depth`.
 std::string indented(const Json& json, std::size_t depth) {
@@ -33,6 +33,10 @@ void write_json(std::ostream& out, const Result& result, const RecordSource& rec
     out << ",\n  \"" << key << "\": " << indented(value, 1);
   };
   out << "{\n  \"schema\": " << Json(result.schema);
+  if (!result.missing.empty()) {
+    member("complete", false);
+    member("missing", result.missing);
+  }
   member("parameters", result.parameters);
   out << ",\n  \"records\": [";
   bool first = true;
@@ -70,29 +74,17 @@ std::string read_file(const std::string& path) {
 }
 
 Json parse_result(const std::string& path, const std::string& text) {
-  std::vector<std::set<std::string>> keys;  // of the objects around the place that is read
-  std::string repeated;
-  auto check = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (depth > kDeepestJson) throw ContentError(path + ": lists or objects are nested too deeply");
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second)
-      repeated = value.get<std::string>();
-    return true;
-  };
-  Json json;
-  try {
-    json = Json::parse(text, check);
-  } catch (const Json::parse_error& error) {
-    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
-    throw ContentError(path + ": line " + std::to_string(1 + std::count(text.begin(), end, '\n')) +
-                       " is not valid JSON (truncated?)");
-  } catch (const Json::out_of_range&) {
-    throw ContentError(path + ": not valid JSON, a number is out of range");
-  }
-  if (!repeated.empty()) throw ContentError(path + ": the key '" + repeated + "' is given twice");
+  Json json = parse_json(
+      path, text,
+      {"schema", "complete", "missing", "parameters", "records", "summary", "trace", "provenance"});
   if (!json.is_object() || !json.contains("schema") || !json["schema"].is_string())
     throw ContentError(path + ": not a result file, expected the key 'schema'");
+  if (json.contains("complete") && !json["complete"].is_boolean())
+    throw ContentError(path + ": key 'complete' is " + json["complete"].dump() + ", expected true or false");
+  const Json missing = json.value("missing", Json::array());
+  if (!missing.is_array() ||
+      !std::all_of(missing.begin(), missing.end(), [](const Json& name) { return name.is_string(); }))
+    throw ContentError(path + ": key 'missing' is of another kind, expected a list of names");
   return json;
 }
 
@@ -109,11 +101,35 @@ void Output::write(const Result& result, const RecordSource& records) {
     for (const Json& record : result.records) emit(record);
   };
   const RecordSource& source = records ? records : own;
+  const auto content = [&](std::ostream& out) { write_json(out, result, source); };
+  std::exception_ptr failure;
+  try {
+    if (file_) {
+      file_->write(content);
+    } else {
+      content(standard_output_);
+      standard_output_ << std::flush;
+      if (!standard_output_) throw FileError("cannot write to standard output");
+    }
+  } catch (const FileError&) {
+    failure = std::current_exception();
+  }
   if (csv_) csv_->write([&](std::ostream& out) { write_csv(out, source); });
-  if (file_) return file_->write([&](std::ostream& out) { write_json(out, result, source); });
-  write_json(standard_output_, result, source);
-  standard_output_ << std::flush;
-  if (!standard_output_) throw FileError("cannot write to standard output");
+  if (failure) std::rethrow_exception(failure);
+}
+
+std::string missing_parts(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 6;
+  std::string text =
+      std::to_string(names.size()) + (names.size() == 1 ? " part is missing: " : " parts are missing: ");
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i > 0 ? "; " : "") + names[i];
+  return text + (names.size() > kShown ? "; ..." : "");
+}
+
+std::optional<std::string> incompleteness(const Json& result) {
+  const auto names = result.value("missing", std::vector<std::string>());
+  if (result.value("complete", true) && names.empty()) return std::nullopt;
+  return names.empty() ? "it is incomplete" : missing_parts(names);
 }
 
 }  // namespace qksolve::results

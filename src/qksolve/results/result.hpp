@@ -19,6 +19,9 @@ struct Result {
   std::vector<Json> records;  // flat objects
   Json summary = Json::object();
   std::optional<std::vector<Json>> trace;
+  // Names of the parts that an interruption left out: with them the file says "complete": false, without,
+  // nothing.
+  std::vector<std::string> missing;
   Provenance provenance;
 };
 
@@ -36,10 +39,17 @@ class ContentError : public std::runtime_error {
 // What a file holds. Throws FileError if it cannot be read or does not end.
 std::string read_file(const std::string& path);
 
-// The JSON of a result file. Throws ContentError, with `path` as the file's name, if it is not valid JSON
-// without repeated keys or not an object with a `schema`.
+// The JSON of a result file. Throws ContentError, with `path` as the file's name, as parse_json
+// (json_text.hpp), or if it is not a result: an object with a `schema`, and no other keys than those of a
+// result.
 Json parse_result(const std::string& path, const std::string& text);
 Json read_result(const std::string& path);
+
+// "3 parts are missing: ...", the first few of them by name. At least one.
+std::string missing_parts(const std::vector<std::string>& names);
+
+// What a result that was interrupted lacks, in words; nothing for a complete one.
+std::optional<std::string> incompleteness(const Json& result);
 
 // The places a result goes to: a file or standard output, and its records as CSV to another file if wanted.
 // Opened before the computation, so that an unwritable place is known at once.
@@ -48,8 +58,9 @@ class Output {
   // Empty path: `standard_output`; empty csv_path: no CSV. Throws FileError if a file cannot be created.
   Output(const std::string& path, std::ostream& standard_output, const std::string& csv_path = "");
 
-  // Writes once, the CSV first. Throws FileError. With `records`, these are written in place of
-  // result.records; the summary is read after they were emitted; they may be emitted twice.
+  // Writes once: the JSON and then the CSV, neither of which is lost where the other cannot be written.
+  // Throws FileError. With `records`, these are written in place of result.records; the summary is read after
+  // they were emitted; they may be emitted several times.
   void write(const Result& result, const RecordSource& records = {});
 
  private:

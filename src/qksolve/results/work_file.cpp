@@ -11,6 +11,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "qksolve/results/json_text.hpp"
+
 namespace qksolve::results {
 
 namespace {
@@ -89,14 +91,14 @@ WorkFileReader::WorkFileReader(const std::string& path) : path_(path) {
     const auto pieces = split_line(line);
     if (!pieces || (number == 1) != (pieces->task == "header")) damaged(path, number);
     if (number == 1) {
-      header_ = Json::parse(pieces->value, nullptr, false);
+      header_ = parse_json(path, std::string(pieces->value), {"schema", "parameters"});
       if (!header_.is_object()) damaged(path, number);
     } else if (!lines_.emplace(pieces->task, Line{complete_, line.size(), number}).second) {
       throw ContentError(path + ": line " + std::to_string(number) + " repeats a finished task");
     }
     complete_ += line.size() + 1;
   }
-  if (file_.bad()) throw FileError("cannot read '" + path + "'");
+  if (file_.bad()) throw FileError("cannot read '" + path + "': " + std::strerror(errno));
 }
 
 Json WorkFileReader::value(const std::string& task) {
@@ -105,11 +107,11 @@ Json WorkFileReader::value(const std::string& task) {
   file_.clear();
   file_.seekg(static_cast<std::streamoff>(at.offset));
   if (!file_.read(line.data(), static_cast<std::streamsize>(line.size())))
-    throw FileError("cannot read '" + path_ + "'");
+    throw FileError("cannot read '" + path_ +
+                    "': " + (file_.eof() ? "it has become shorter" : std::strerror(errno)));
   const auto pieces = split_line(line);
-  Json json = pieces ? Json::parse(pieces->value, nullptr, false) : Json(Json::value_t::discarded);
-  if (json.is_discarded()) damaged(path_, at.number);
-  return json;
+  if (!pieces) damaged(path_, at.number);
+  return parse_json(path_, std::string(pieces->value), {}, at.number);
 }
 
 std::vector<std::string> WorkFileReader::tasks() const {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "qksolve/results/fields.hpp"
 #include "qksolve/results/figures/inputs.hpp"
 
 namespace qksolve::results {
@@ -21,7 +22,8 @@ std::string setting(const Json& record) {
   auto text = [&](const char* key) {
     return record.contains(key) ? record.at(key).dump() : std::string("?");
   };
-  return record.value("coupling", "?") + ", h = " + text("step_size") + ", n = " + text("coupling_steps");
+  return word_field(record, "coupling", "?") + ", h = " + text("step_size") +
+         ", n = " + text("coupling_steps");
 }
 
 }  // namespace
@@ -31,15 +33,20 @@ Figure attention_spectra(const std::vector<Input>& inputs) {
   for (const Input& input : inputs)
     for (const Json& record : records_of(input))
       if (record.contains("context")) settings.insert(setting(record));
+  if (settings.empty() && !records_of(inputs.front()).empty())
+    throw ContentError(
+        inputs.front().path +
+        ": nothing to draw, no record has a context, expected a run with attention (--context)");
   std::vector<std::pair<std::string, Curves>> found;
   for (const auto& [quantity, title] : kDrawn) {
     Curves curves("context");
     bool any = false;
     for (const Input& input : inputs)
       for (const Json& record : records_of(input)) {
-        if (!record.contains("context") || record.at("quantity") != quantity || !record.contains("measured"))
+        if (!record.contains("context") || word_field(record, "quantity") != quantity ||
+            !record.contains("measured"))
           continue;
-        std::string name = record.at("integrator");
+        std::string name = word_field(record, "integrator");
         if (settings.size() > 1) name += ", " + setting(record);
         curves.add(name, file_label(inputs, input), record);
         any = true;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "qksolve/results/fields.hpp"
 #include "qksolve/results/figures/inputs.hpp"
 
 namespace qksolve::results {
@@ -42,17 +43,29 @@ void append(std::vector<std::string>& words, const std::vector<std::string>& mor
     if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
 }
 
+std::vector<std::vector<double>> heatmap_of(const Json& row) {
+  if (!row.is_object() || !row.contains("heatmap")) throw FieldError(row, "heatmap", "rows of numbers");
+  const Json& heatmap = row.at("heatmap");
+  const auto is_number = [](const Json& entry) { return entry.is_number(); };
+  const auto is_row = [&](const Json& entries) {
+    return entries.is_array() && std::all_of(entries.begin(), entries.end(), is_number);
+  };
+  if (!heatmap.is_array() || !std::all_of(heatmap.begin(), heatmap.end(), is_row))
+    throw FieldError(row, "heatmap", "rows of numbers");
+  return heatmap.get<std::vector<std::vector<double>>>();
+}
+
 }  // namespace
 
 Figure flow_trajectories(const std::vector<Input>& inputs) {
   Curves reduced("t"), full("t");
   for (const Input& input : inputs)
     for (const Json& record : records_of(input)) {
-      if (!record.contains("t") || record.contains("at_loss") || !(record.at("t").get<double>() > 0))
-        continue;
+      if (!record.contains("t") || record.contains("at_loss") || !(number_field(record, "t") > 0)) continue;
       const std::string variant =
-          joined({"rate ratio " + label_number(record.at("ratio").get<double>()), file_label(inputs, input)});
-      (input.kind() == "flow.solve" ? reduced : full).add(record.at("parameterization"), variant, record);
+          joined({"rate ratio " + label_number(number_field(record, "ratio")), file_label(inputs, input)});
+      (input.kind() == "flow.solve" ? reduced : full)
+          .add(word_field(record, "parameterization"), variant, record);
     }
   Styles styles;
   append(styles.parameterizations, reduced.names());
@@ -99,8 +112,8 @@ Figure equal_loss(const std::vector<Input>& inputs) {
     for (const Json& record : records_of(input))
       if (record.contains("at_loss"))
         curves.add(
-            record.at("parameterization"),
-            joined({"loss " + label_number(record.at("at_loss").get<double>()), file_label(inputs, input)}),
+            word_field(record, "parameterization"),
+            joined({"loss " + label_number(number_field(record, "at_loss")), file_label(inputs, input)}),
             record);
   const Styles styles{curves.names(), curves.variants()};
   Figure figure;
@@ -129,9 +142,9 @@ Figure attention_maps(const std::vector<Input>& inputs) {
   double largest = 0;
   for (const Input& input : inputs)
     for (const Json& row : summary_rows(input, "attention")) {
-      const double ratio = row.at("ratio");
-      const std::string name = row.at("parameterization");
-      const Json& heatmap = row.at("heatmap");
+      const double ratio = number_field(row, "ratio");
+      const std::string name = word_field(row, "parameterization");
+      const std::vector<std::vector<double>> heatmap = heatmap_of(row);
       Series series{
           joined({name, "ratio " + label_number(ratio), file_label(inputs, input)}),
           {"mass", "probability", "mass_low", "mass_high", "probability_low", "probability_high", "percent"},

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "qksolve/phase/report/phase_style.hpp"
+#include "qksolve/results/fields.hpp"
 
 namespace qksolve::results {
 
@@ -11,9 +12,10 @@ namespace {
 
 // Rows of one (alpha, omega, init, optimizer).
 bool same_run(const Json& a, const Json& b) {
-  const std::vector<std::string> keys{"alpha", "omega", "init", "optimizer"};
-  return std::all_of(keys.begin(), keys.end(),
-                     [&](const std::string& key) { return a.at(key) == b.at(key); });
+  return number_field(a, "alpha") == number_field(b, "alpha") &&
+         number_field(a, "omega") == number_field(b, "omega") &&
+         word_field(a, "init") == word_field(b, "init") &&
+         word_field(a, "optimizer") == word_field(b, "optimizer");
 }
 
 // One line of the figure.
@@ -31,20 +33,21 @@ std::vector<Run> gather(const std::vector<Input>& inputs) {
   for (const Input& input : inputs)
     for (const Json& limit : summary_rows(input, "extrapolation")) {
       runs.push_back({&input, &limit, {}, "", file_label(inputs, input), nullptr});
-      places.emplace(limit.at("alpha").get<double>(), limit.at("omega").get<double>());
+      places.emplace(number_field(limit, "alpha"), number_field(limit, "omega"));
       for (const Json& row : summary_rows(input, "groups"))
         if (same_run(row, limit)) runs.back().sizes.push_back(&row);
     }
   for (Run& run : runs) {
     const Json& at = *run.limit;
     if (places.size() > 1)
-      run.place = joined(
-          {label_value("α", at.at("alpha").get<double>()), label_value("ω", at.at("omega").get<double>())});
+      run.place =
+          joined({label_value("α", number_field(at, "alpha")), label_value("ω", number_field(at, "omega"))});
     for (const Input& input : inputs)
       if (input.kind() == "phase.solve")
         for (const Json& record : records_of(input))
-          if (converged(record) && record.at("branch") == at.at("init") &&
-              record.at("alpha") == at.at("alpha") && record.at("omega") == at.at("omega"))
+          if (converged(record) && word_field(record, "branch") == word_field(at, "init") &&
+              number_field(record, "alpha") == number_field(at, "alpha") &&
+              number_field(record, "omega") == number_field(at, "omega"))
             run.theory = &record;
   }
   return runs;
@@ -52,7 +55,7 @@ std::vector<Run> gather(const std::vector<Input>& inputs) {
 
 // The overlap of the run's start, or its length where it is a matrix.
 std::string overlap_of(const Run& run) {
-  const bool m = run.limit->at("init") == "positional";
+  const bool m = word_field(*run.limit, "init") == "positional";
   const std::string norm = m ? "mu_norm" : "theta_norm";
   return run.limit->contains(norm) ? norm : m ? "m" : "theta";
 }
@@ -63,8 +66,8 @@ std::vector<Series> series_of(const Run& run, const std::string& quantity, std::
   const auto limit = estimate(*run.limit, quantity);
   const auto slope = estimate(*run.limit, quantity + "_slope");
   if (!limit || !slope || limit->value == 0) return {};
-  const std::string name = joined({run.limit->at("init"), run.place, run.file});
-  const std::string colour = in_colour(branch_colour(run.limit->at("init")));
+  const std::string name = joined({word_field(*run.limit, "init"), run.place, run.file});
+  const std::string colour = in_colour(branch_colour(word_field(*run.limit, "init")));
   const std::vector<std::string> columns{"1/d", quantity + "_deviation_percent", "error"};
   const double percent = 100 / limit->value;
   Series points{name + ": " + quantity, columns, {}, {}}, fit{name + ": fit", columns, {}, {}},
@@ -72,7 +75,7 @@ std::vector<Series> series_of(const Run& run, const std::string& quantity, std::
   double largest = 0;
   for (const Json* row : run.sizes)
     if (const auto e = estimate(*row, quantity)) {
-      const double x = 1.0 / row->at("d").get<double>();
+      const double x = 1.0 / number_field(*row, "d");
       points.rows.push_back({x + shift, percent * (e->value - limit->value), std::abs(percent) * e->error});
       largest = std::max(largest, x);
     }
@@ -102,7 +105,7 @@ Figure finite_size(const std::vector<Input>& inputs) {
   for (const Run& run : runs) {
     const std::string label = joined({run.place, run.file});
     if (std::find(variants.begin(), variants.end(), label) == variants.end()) variants.push_back(label);
-    for (const Json* row : run.sizes) largest = std::max(largest, 1.0 / row->at("d").get<double>());
+    for (const Json* row : run.sizes) largest = std::max(largest, 1.0 / number_field(*row, "d"));
   }
   const Scale scale = scale_for(largest);
   auto variant = [&](const Run& run) {
@@ -118,14 +121,14 @@ Figure finite_size(const std::vector<Input>& inputs) {
     for (const Run& run : runs)
       for (const Series& series :
            series_of(run, quantity == "overlap" ? overlap_of(run) : quantity, variant(run),
-                     run.limit->at("init") == "semantic" ? 0.0 : 0.008 * largest, scale))
+                     word_field(*run.limit, "init") == "semantic" ? 0.0 : 0.008 * largest, scale))
         panel.series.push_back(series);
     figure.panels.push_back(panel);
   }
   std::set<std::string> inits;
   bool theory = false;
   for (const Run& run : runs) {
-    const std::string init = run.limit->at("init");
+    const std::string init = word_field(*run.limit, "init");
     if (inits.insert(init).second)
       figure.key.push_back({init, "with linespoints linewidth 1.2 pointsize 0.6" + marker(0) +
                                       in_colour(branch_colour(init))});

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "qksolve/phase/report/phase_style.hpp"
+#include "qksolve/results/fields.hpp"
 
 namespace qksolve::results {
 
@@ -19,20 +20,21 @@ struct Gathered {
 Gathered gather(const std::vector<Input>& inputs) {
   std::set<double> omegas;
   for (const Input& input : inputs)
-    for (const Json& record : records_of(input)) omegas.insert(record.at("omega").get<double>());
+    for (const Json& record : records_of(input)) omegas.insert(number_field(record, "omega"));
   auto omega_label = [&](const Json& row) {
-    return omegas.size() == 1 ? "" : label_value("ω", row.at("omega").get<double>());
+    return omegas.size() == 1 ? "" : label_value("ω", number_field(row, "omega"));
   };
   Gathered found;
   for (const Input& input : inputs) {
     const std::string file = file_label(inputs, input);
     if (input.kind() == "phase.solve")
       for (const Json& record : records_of(input))
-        found.theory.add(record.at("branch"), joined({omega_label(record), file}), record);
+        found.theory.add(word_field(record, "branch"), joined({omega_label(record), file}), record);
     const bool extrapolated = !summary_rows(input, "extrapolation").empty();
     for (const Json& row : summary_rows(input, extrapolated ? "extrapolation" : "groups")) {
-      const std::string size = extrapolated ? "d → ∞" : label_value("d", row.at("d").get<double>());
-      found.simulation.add(row.at("init"), joined({"simulation", size, omega_label(row), file}), row);
+      const std::string size = extrapolated ? "d → ∞" : label_value("d", number_field(row, "d"));
+      found.simulation.add(word_field(row, "init"), joined({"simulation", size, omega_label(row), file}),
+                           row);
     }
   }
   return found;
@@ -50,7 +52,7 @@ void add_quantity(Panel& panel, const Gathered& found, const std::string& quanti
                      "using 1:" + y + ":" + y_error +
                          " with yerrorbars pointtype 7 pointsize 0.15 linewidth 0.6" + colour};
     Series global = block(curve, "alpha", quantity, [](const Json& row) {
-      return converged(row) && row.value("global_minimum", false);
+      return converged(row) && flag_field(row, "global_minimum", false);
     });
     global.name += ", global minimum";
     global.layers = {"using 1:" + y + " with lines linewidth 2.2" + line};

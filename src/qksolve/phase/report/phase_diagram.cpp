@@ -6,6 +6,7 @@
 #include <set>
 
 #include "qksolve/phase/report/phase_style.hpp"
+#include "qksolve/results/fields.hpp"
 
 namespace qksolve::results {
 
@@ -23,20 +24,20 @@ std::vector<const Json*> thresholds_of(const Input& input) {
 }
 
 struct LineStyle {
-  std::string label, colour;
+  std::string symbol, title, colour;  // in the key: the one or the other
   std::size_t dash;
 };
 
 LineStyle line_style(const std::string& which) {
   static const std::map<std::string, LineStyle> styles{
-      {"alpha_c", {"{/:Italic α}_c", colour::black, 0}},
-      {"alpha_l", {"{/:Italic α}_l", colour::black, 1}},
-      {"semantic_exists", {"semantic exists", colour::blue, 0}},
-      {"semantic_stable", {"semantic stable", colour::blue, 1}},
-      {"positional_exists", {"positional exists", colour::vermillion, 0}},
-      {"positional_stable", {"positional stable", colour::vermillion, 1}}};
+      {"alpha_c", {"{/:Italic α}_c", "", colour::black, 0}},
+      {"alpha_l", {"{/:Italic α}_l", "", colour::black, 1}},
+      {"semantic_exists", {"", "semantic exists", colour::blue, 0}},
+      {"semantic_stable", {"", "semantic stable", colour::blue, 1}},
+      {"positional_exists", {"", "positional exists", colour::vermillion, 0}},
+      {"positional_stable", {"", "positional stable", colour::vermillion, 1}}};
   const auto found = styles.find(which);
-  return found == styles.end() ? LineStyle{plain(which), colour::purple, 2} : found->second;
+  return found == styles.end() ? LineStyle{"", which, colour::purple, 2} : found->second;
 }
 
 // The lines of one file. Where a branch has several limits at one omega, the k-th lower ones form a line, and
@@ -53,8 +54,8 @@ std::vector<Lines> gather_lines(const std::vector<Input>& inputs, const std::str
     lines.push_back({file_label(inputs, input)});
     std::map<std::pair<std::string, double>, int> count;
     for (const Json* row : thresholds_of(input)) {
-      const std::string which = row->at("which"), limit = row->value("limit", "");
-      const int k = ++count[{which + limit, row->at("omega").get<double>()}];
+      const std::string which = word_field(*row, "which"), limit = word_field(*row, "limit", "");
+      const int k = ++count[{which + limit, number_field(*row, "omega")}];
       lines.back().curves.add(which, limit.empty() ? "" : limit + " limit " + std::to_string(k), *row);
     }
   }
@@ -83,9 +84,10 @@ void add_line_key(std::vector<KeyEntry>& key, const std::vector<Lines>& lines) {
   for (std::size_t file = 0; file < lines.size(); ++file)
     for (const std::string& which : lines[file].curves.names()) {
       const LineStyle style = line_style(which);
-      key.push_back({joined({style.label, lines[file].file}),
+      key.push_back({joined({style.title, lines[file].file}),
                      "with linespoints linewidth 1.4 pointsize 0.3" + in_colour(style.colour) +
-                         dashes(style.dash) + line_marker(style, file)});
+                         dashes(style.dash) + line_marker(style, file),
+                     style.symbol});
     }
 }
 
@@ -171,13 +173,13 @@ Figure phase_diagram(const std::vector<Input>& inputs) {
   std::set<double> alphas, omegas;
   std::map<Place, std::map<std::string, const Json*>> found;
   for (const Json& record : records_of(inputs.front())) {
-    const Place at{record.at("alpha").get<double>(), record.at("omega").get<double>()};
+    const Place at{number_field(record, "alpha"), number_field(record, "omega")};
     alphas.insert(at.first);
     omegas.insert(at.second);
     auto& branches = found[at];
     if (!converged(record)) continue;
-    branches[record.at("branch")] = &record;
-    if (record.value("global_minimum", false)) branches["global minimum"] = &record;
+    branches[word_field(record, "branch")] = &record;
+    if (flag_field(record, "global_minimum", false)) branches["global minimum"] = &record;
   }
   Map loss{"train_loss, positional - semantic",
            "{/:Italic ε}_t^{pos} − {/:Italic ε}_t^{sem}",

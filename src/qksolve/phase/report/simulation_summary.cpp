@@ -106,8 +106,8 @@ MatrixXd rows_of(const std::vector<VectorXd>& controls, const std::vector<std::s
   return matrix;
 }
 
-bool is_averaged(const Json& record) {
-  return record.at("status") != "non_finite" && record.at("status") != "branch_changed";
+std::pair<std::int64_t, std::int64_t> instance_of(const Json& record) {
+  return {record.at("seed"), record.at("instance")};
 }
 
 // train_loss_limit of the positional minimiser less that of the semantic one, instance by instance, at one
@@ -115,7 +115,7 @@ bool is_averaged(const Json& record) {
 struct Differences {
   Json at;  // omega, d, optimizer
   double alpha;
-  std::vector<std::int64_t> instances;
+  std::vector<std::pair<std::int64_t, std::int64_t>> instances;  // with their seeds
   VectorXd values;
   MatrixXd controls;
 };
@@ -129,9 +129,9 @@ std::vector<Differences> pair_differences(const std::vector<Json>& records,
     std::vector<std::size_t> used;
     for (const std::size_t i : rows)
       for (const std::size_t k : rows)
-        if (records[i].at("instance") == records[k].at("instance") && records[i].at("init") == "semantic" &&
+        if (instance_of(records[i]) == instance_of(records[k]) && records[i].at("init") == "semantic" &&
             records[k].at("init") == "positional" && is_averaged(records[i]) && is_averaged(records[k])) {
-          here.instances.push_back(records[i].at("instance"));
+          here.instances.push_back(instance_of(records[i]));
           values.push_back(records[k].at("train_loss_limit").get<double>() -
                            records[i].at("train_loss_limit").get<double>());
           used.push_back(i);
@@ -198,6 +198,10 @@ void put_pairs(Json& summary, const std::vector<Json>& records, const std::vecto
 }
 
 }  // namespace
+
+bool is_averaged(const Json& record) {
+  return record.at("status") != "non_finite" && record.at("status") != "branch_changed";
+}
 
 Json summarize_simulation(const std::vector<Json>& records, const std::vector<VectorXd>& controls,
                           const std::vector<Json>& controlled) {

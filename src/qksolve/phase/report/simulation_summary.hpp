@@ -9,6 +9,9 @@
 
 namespace qksolve::results {
 
+// Whether a phase simulation record counts in averages: neither non_finite nor branch_changed.
+bool is_averaged(const Json& record);
+
 // `records`: phase simulation records; controls[i]: the control variates of record i's instance (may be
 // empty), and controlled[i]: values of record i whose means are those of the quantities of the same name but
 // whose noise is lower. Runs that went non_finite or are branch_changed are left out of all averages. Returns

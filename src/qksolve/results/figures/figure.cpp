@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+
+#include "qksolve/results/printable.hpp"
 
 namespace qksolve::results {
 
@@ -30,10 +33,29 @@ std::string fixed(double value, int digits) {
   return {buffer, end};
 }
 
+// The way of all text into a script. What is between backticks would be run, also in quotes; a line would
+// end.
 std::string in_quotes(const std::string& text) {
   std::string inside;
-  for (const char c : text) inside += (c == '"' || c == '\\') ? std::string{'\\', c} : std::string{c};
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      inside += {'\\', c};
+    } else if (c == '`' || code < 0x20 || code == 0x7f) {
+      inside += '\\';
+      for (const int shift : {6, 3, 0}) inside += static_cast<char>('0' + ((code >> shift) & 7));
+    } else {
+      inside += c;
+    }
+  }
   return '"' + inside + '"';
+}
+
+// The name of a file in the folder of the script: gnuplot takes "|name" and "<name" for commands, "-" and "~"
+// for other things than a name.
+std::string file_in_quotes(const std::string& name) {
+  const bool ordinary = !name.empty() && std::isalnum(static_cast<unsigned char>(name[0])) != 0;
+  return in_quotes(ordinary ? name : "./" + name);
 }
 
 // A text that may have marks for fonts and subscripts. gnuplot's SVG keeps the blanks beside them only where
@@ -56,9 +78,15 @@ std::string terminal(const std::string& output, double height) {
          " font \"sans-serif,10.67\" linewidth 1.1 dashlength 0.7 enhanced background \"white\"";
 }
 
-// Letters that a title shows, its marks for fonts and subscripts left out.
-std::size_t shown_letters(const std::string& title) {
-  std::string text = title;
+// The title of an entry of the key, with marks for fonts and subscripts.
+std::string marked_title(const KeyEntry& entry) {
+  const std::string separator = entry.symbol.empty() || entry.title.empty() ? "" : ", ";
+  return entry.symbol + separator + plain(entry.title);
+}
+
+// Letters that it shows, the marks left out.
+std::size_t shown_letters(const KeyEntry& entry) {
+  std::string text = marked_title(entry);
   for (const std::string mark : {"{/:Italic ", "_", "^", "{", "}", "\\"})
     for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark))
       text.erase(at, mark.size());
@@ -74,7 +102,7 @@ struct Layout {
   explicit Layout(const Figure& f)
       : figure(f), rows((f.panels.size() + f.columns - 1) / f.columns), width(panel_width(f)) {
     std::size_t longest = 1;
-    for (const KeyEntry& entry : f.key) longest = std::max(longest, shown_letters(entry.title));
+    for (const KeyEntry& entry : f.key) longest = std::max(longest, shown_letters(entry));
     const double entry_width = 0.95 + 0.145 * static_cast<double>(longest);
     const auto key_columns = std::max<std::size_t>(1, static_cast<std::size_t>((kWidth - 0.4) / entry_width));
     key_rows = (f.key.size() + key_columns - 1) / key_columns;
@@ -117,7 +145,7 @@ std::string frame(const Layout& layout, std::size_t i) {
   if (layout.figure.panels.size() > 1)
     letter.append("(").append(1, static_cast<char>('a' + i % 26)).append(") ");
   if (!panel.title.empty())
-    text += "set title " + label("{/*0.9 " + letter + panel.title + "}") + " offset 0,-0.7\n";
+    text += "set title " + label("{/*0.9 " + letter + plain(panel.title) + "}") + " offset 0,-0.7\n";
   else if (!letter.empty())
     text += "set label 1 " + in_quotes(letter) + " at screen " + layout.x(left - kLeft + 0.08) + ", screen " +
             layout.y(upper + 0.12) + " left\n";
@@ -220,8 +248,8 @@ Scale scale_for(double largest) {
 
 std::string plain(const std::string& text) {
   std::string escaped;
-  for (const char c : text)
-    escaped += std::string("_^{}@&~").find(c) == std::string::npos ? std::string{c} : std::string{'\\', c};
+  for (const char c : printable(text))
+    escaped += std::string("_^{}@&~\\").find(c) == std::string::npos ? std::string{c} : std::string{'\\', c};
   return escaped;
 }
 
@@ -239,10 +267,10 @@ std::string gnuplot_script(const Figure& figure, const std::string& output, cons
   std::string script =
       "# A figure of qksolve plot; gnuplot 5.4 or later, run in the folder of the table.\n"
       "set terminal " +
-      terminal(output, layout.height) + "\n" + "set output " + in_quotes(output) + "\n" +
+      terminal(output, layout.height) + "\n" + "set output " + file_in_quotes(output) + "\n" +
       "set encoding utf8\n"
       "table = " +
-      in_quotes(table) +
+      file_in_quotes(table) +
       "\n"
       "common = \"set tics nomirror scale 0.5; set border 31 linewidth 0.6; set bars 0.5; set "
       "pointintervalbox 0.01; "
@@ -270,7 +298,7 @@ std::string gnuplot_script(const Figure& figure, const std::string& output, cons
     }
     if (i == 0)
       for (const KeyEntry& entry : figure.key)
-        script += separator + "  keyentry " + entry.style + " title " + label(entry.title);
+        script += separator + "  keyentry " + entry.style + " title " + label(marked_title(entry));
     script += "\n";
   }
   return script + "\nunset multiplot\nunset output\n";
@@ -282,7 +310,7 @@ std::string gnuplot_table(const Figure& figure) {
   for (const Panel& panel : figure.panels)
     for (const Series& series : panel.series) {
       if (block > 0) text += "\n\n";
-      text.append("# ").append(std::to_string(block)).append(": " + series.name + "\n#");
+      text.append("# ").append(std::to_string(block)).append(": " + printable(series.name) + "\n#");
       for (const std::string& column : series.columns) text += " " + column;
       text += "\n";
       for (const auto& row : series.rows) {

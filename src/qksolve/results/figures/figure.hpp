@@ -14,6 +14,7 @@ struct Series {
   std::vector<std::string> layers;        // "using 1:2 with lines ...", drawn one over the other
 };
 
+// Axis labels have marks for fonts and subscripts; titles and names are shown letter by letter.
 struct Panel {
   std::string title, x_label, y_label;
   std::vector<std::string> settings;  // gnuplot commands for this panel
@@ -23,6 +24,7 @@ struct Panel {
 
 struct KeyEntry {
   std::string title, style;  // "with lines ..."
+  std::string symbol = {};   // before the title, with marks for fonts and subscripts
 };
 
 struct Figure {
@@ -59,14 +61,17 @@ struct Scale {
 // For values up to `largest` in size.
 Scale scale_for(double largest);
 
-// `text` as gnuplot shows it letter by letter: without its marks for sub- and superscripts.
+// Any text as gnuplot shows it letter by letter, whatever marks for fonts and subscripts or control
+// characters it has.
 std::string plain(const std::string& text);
 
 // Width in cm of a panel, for square ones.
 double panel_width(const Figure& figure);
 
 // The script writes `output` (its extension svg, pdf or png selects the format) and reads `table`; both are
-// names relative to the script's own folder. Width: one column, 8.6 cm, letters of 8 points.
+// names relative to the script's own folder. Texts of the figure and names of files become strings that stand
+// for nothing but themselves: none of them is run, whatever it holds. Width: one column, 8.6 cm, letters of 8
+// points.
 std::string gnuplot_script(const Figure& figure, const std::string& output, const std::string& table);
 
 // Blocks in the order of the series, each with its name and columns as comments; round-trip digits.

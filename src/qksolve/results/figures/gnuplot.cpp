@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <fstream>
 #include <string>
 
+#include "qksolve/results/result.hpp"
 #include "qksolve/results/text_file.hpp"
 
 extern char** environ;
@@ -59,11 +61,10 @@ std::string run_gnuplot(const std::string& folder, const std::string& script) {
 struct TemporaryFolder {
   fs::path path;
 
-  // Beside a file, so that what is made in it can be renamed to that. Throws FileError.
-  explicit TemporaryFolder(const std::string& file) : path(file + ".tmp." + std::to_string(getpid())) {
-    std::error_code error;
-    fs::create_directory(path, error);
-    if (error) throw FileError("cannot write '" + file + "': " + error.message());
+  // Beside a file. Throws FileError.
+  explicit TemporaryFolder(const std::string& file) : path(temporary_name(file)) {
+    if (mkdir(path.c_str(), 0700) != 0)
+      throw FileError("cannot write '" + file + "': " + std::strerror(errno));
   }
   ~TemporaryFolder() {
     std::error_code ignored;
@@ -84,14 +85,15 @@ void write_script(const Figure& figure, const std::string& path) {
 }
 
 std::string draw(const Figure& figure, const std::string& path) {
-  if (fs::is_directory(path)) throw FileError("cannot write '" + path + "': it is a directory");
-  const TemporaryFolder folder(path);
-  const fs::path drawn = folder.path / fs::path(path).filename();
+  TextFile file(path);
+  const TemporaryFolder folder(link_target(path));
+  // Under a name of our own: that of the figure may be one that gnuplot takes for an option.
+  const fs::path drawn = (folder.path / "figure").concat(fs::path(path).extension().string());
   write_script(figure, drawn);
-  std::string warnings = run_gnuplot(folder.path, fs::path(drawn).replace_extension(".gp").filename());
-  std::error_code error;
-  fs::rename(drawn, path, error);
-  if (error) throw FileError("cannot write '" + path + "': " + error.message());
+  std::string warnings = run_gnuplot(folder.path, "figure.gp");
+  if (!fs::exists(drawn))
+    throw GnuplotError("gnuplot drew nothing: " + (warnings.empty() ? "no message" : warnings));
+  file.write(read_file(drawn));
   return warnings;
 }
 

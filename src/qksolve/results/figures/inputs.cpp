@@ -6,6 +6,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "qksolve/results/fields.hpp"
+
 namespace qksolve::results {
 
 namespace {
@@ -32,17 +34,19 @@ const Json& records_of(const Input& input) { return input.result.at("records"); 
 
 const Json& summary_rows(const Input& input, const std::string& key) {
   const Json& summary = input.result.at("summary");
-  return summary.contains(key) ? summary.at(key) : kNone;
+  if (!summary.contains(key)) return kNone;
+  if (!summary.at(key).is_array()) throw FieldError(summary, key, "a list");
+  return summary.at(key);
 }
 
 std::optional<Estimate> estimate(const Json& row, const std::string& quantity) {
   const std::string key = row.contains(quantity + "_controlled") ? quantity + "_controlled" : quantity;
   if (!row.contains(key)) return {};
   const std::string error = key + "_error";
-  return Estimate{row.at(key).get<double>(), row.contains(error) ? row.at(error).get<double>() : 0.0};
+  return Estimate{number_field(row, key), row.contains(error) ? number_field(row, error) : 0.0};
 }
 
-bool converged(const Json& row) { return !row.contains("status") || row.at("status") == "converged"; }
+bool converged(const Json& row) { return word_field(row, "status", "converged") == "converged"; }
 
 std::string label_number(double value) {
   char buffer[64];
@@ -65,7 +69,7 @@ std::string joined(const std::vector<std::string>& labels) {
 std::string file_label(const std::vector<Input>& inputs, const Input& input) {
   const auto same = std::count_if(inputs.begin(), inputs.end(),
                                   [&](const Input& other) { return other.kind() == input.kind(); });
-  return same > 1 ? plain(std::filesystem::path(input.path).stem().string()) : "";
+  return same > 1 ? std::filesystem::path(input.path).stem().string() : "";
 }
 
 void Curves::add(const std::string& name, const std::string& variant, const Json& row) {
@@ -75,9 +79,9 @@ void Curves::add(const std::string& name, const std::string& variant, const Json
   auto curve = std::find_if(curves_.begin(), curves_.end(),
                             [&](const Curve& c) { return c.name == name && c.variant == variant; });
   if (curve == curves_.end()) curve = curves_.insert(curves_.end(), {name, variant, {}});
-  const double x = row.at(x_);
+  const double x = number_field(row, x_);
   const auto after = std::find_if(curve->rows.begin(), curve->rows.end(),
-                                  [&](const Json* other) { return other->at(x_).get<double>() > x; });
+                                  [&](const Json* other) { return number_field(*other, x_) > x; });
   curve->rows.insert(after, &row);
 }
 
@@ -100,7 +104,7 @@ Series block(const Curve& curve, const std::string& x, const std::string& quanti
   for (const Json* row : curve.rows) {
     const auto e = keep(*row) ? estimate(*row, quantity) : std::nullopt;
     if (e)
-      series.rows.push_back({row->at(x).get<double>(), e->value, e->error});
+      series.rows.push_back({number_field(*row, x), e->value, e->error});
     else if (!series.rows.empty() && !series.rows.back().empty())
       series.rows.emplace_back();
   }

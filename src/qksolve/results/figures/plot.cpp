@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "qksolve/results/fields.hpp"
 #include "qksolve/results/same_model.hpp"
 
 namespace qksolve::results {
@@ -64,6 +65,15 @@ void require_drawable_together(const FigureOfKind& figure, const Input& first, c
   if (kind.starts_with("flow.")) require_same_flow_model(first.result, first.path, other.result, other.path);
 }
 
+// With the file and the row.
+[[noreturn]] void refuse_field(const std::vector<Input>& inputs, const FieldError& error) {
+  for (const Input& input : inputs) {
+    const std::string place = place_of_row(input.result, error.row());
+    if (!place.empty()) throw ContentError(input.path + ": " + place + error.what());
+  }
+  throw ContentError(inputs.front().path + ": " + error.what());
+}
+
 void drop_empty(Figure& figure) {
   for (Panel& panel : figure.panels)
     std::erase_if(panel.series, [](const Series& series) { return series.rows.empty(); });
@@ -93,14 +103,15 @@ Figure make_figure(const std::vector<Input>& inputs) {
   Figure figure;
   try {
     figure = found->make(inputs);
-  } catch (const Json::exception& error) {
-    throw ContentError(first.path +
-                       ": a record lacks something that the figure needs or has it of another kind (" +
-                       error.what() + ")");
+  } catch (const FieldError& error) {
+    refuse_field(inputs, error);
   }
   drop_empty(figure);
   if (figure.panels.empty())
-    throw ContentError(first.path + ": nothing to draw, expected at least one converged record");
+    throw ContentError(first.path + ": nothing to draw, " +
+                       (records_of(first).empty()     ? "it holds no record"
+                        : !any_row(inputs, converged) ? "none of its records is converged"
+                                                      : "its records hold nothing that the figure shows"));
   return figure;
 }
 
