@@ -141,8 +141,7 @@ Json make_record(const Finding& f, const Arguments& arguments) {
   record["status"] = f.verdict == Verdict::converged    ? "converged"
                      : f.verdict == Verdict::non_finite ? "non_finite"
                                                         : "failed";
-  if (f.verdict == Verdict::non_finite) record["reason"] = "a value overflowed (a smaller step may help)";
-  if (f.verdict == Verdict::failed) record["reason"] = "off by more than rounding allows";
+  if (!f.reason.empty()) record["reason"] = f.reason;
   put(record, "predicted", f.predicted);
   put(record, "predicted_error", f.predicted_error);
   put(record, "measured", f.measured);
@@ -276,7 +275,8 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
     print_map(context.err, result.records);
     if (!arguments.contexts.empty()) print_attention(context.err, result.records);
   }
-  return exit_code(result.records);
+  const Json& summary = result.summary;
+  return exit_code(summary["exact_statements"] == summary["exact_statements_that_hold"]);
 }
 
 }  // namespace

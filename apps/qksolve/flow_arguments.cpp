@@ -62,8 +62,9 @@ void FlowArguments::declare_model(Options& options) {
   options.real("u0", u0, {0.0, 1e6}, "Margin per unit attention at the start");
   options.real("beta0", beta0, {0.0, 500.0}, "Score gap at the start");
   options.real("imbalance-qk", imbalance_qk, {-1e6, 1e6},
-               "Difference of the squares of the factors' norms, factorized query-key circuit");
-  options.real("imbalance-ov", imbalance_ov, {-1e6, 1e6}, "The same for the factorized output-value circuit");
+               "Difference of the squares of the factors' norms, for factorized query-key circuits only");
+  options.real("imbalance-ov", imbalance_ov, {-1e6, 1e6},
+               "The same, for factorized output-value circuits only");
 }
 
 void FlowArguments::finish(const Options& options) {
@@ -82,6 +83,14 @@ void FlowArguments::finish(const Options& options) {
                      ", expected two rates and a ratio that are numbers between 0 and 1.8e308");
   }
   for (const flow::Parameterization& p : parameterizations) {
+    const auto refuse_imbalance = [&](const std::string& circuit, double imbalance, bool factorized) {
+      if (imbalance != 0 && !factorized)
+        throw UsageError("--imbalance-" + circuit + ": '" + to_text(imbalance) + "' is not allowed with " +
+                         p.name() + ", whose " + circuit +
+                         " circuit is one matrix; expected only parameterizations that factorize it");
+    };
+    refuse_imbalance("qk", imbalance_qk, p.factorized_qk);
+    refuse_imbalance("ov", imbalance_ov, p.factorized_ov);
     const flow::Model m = model(p, 1.0);
     if (m.ov_never_moves())
       throw UsageError(

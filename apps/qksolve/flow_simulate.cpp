@@ -125,8 +125,8 @@ struct Arguments : FlowArguments {
   void apply_preset(const Options& options) {
     auto fix = [&](const std::string& name, auto& value, const auto& preset_value) {
       if (options.given(name) && value != preset_value)
-        throw UsageError("--" + name + " is not allowed with --preset " + preset + ", which sets it to " +
-                         Json(preset_value).dump());
+        throw UsageError("--" + name + ": '" + Json(value).dump() + "' is not allowed with --preset " +
+                         preset + ", expected " + Json(preset_value).dump() + " or not to be given");
       value = preset_value;
     };
     auto prefer = [&](const std::string& name, auto& value, const auto& preset_value) {
@@ -187,6 +187,11 @@ struct Arguments : FlowArguments {
       throw UsageError("--inner-dimension: '" + std::to_string(inner_dimension) +
                        "' is not allowed with --init aligned, expected at least --classes " +
                        std::to_string(classes));
+    for (const auto& [name, imbalance] : {std::pair("qk", imbalance_qk), std::pair("ov", imbalance_ov)})
+      if (imbalance != 0 && init != "aligned")
+        throw UsageError(std::string("--imbalance-") + name + ": '" + to_text(imbalance) +
+                         "' is not allowed with --init " + init +
+                         ", which sets the factors; expected --init aligned");
     if (optimizer == "sgd" && !options.given("batch")) batch = 32;
     if (optimizer == "sgd" && batch == 0)
       throw UsageError("--batch: '0' is not allowed with --optimizer sgd, expected >= 1");

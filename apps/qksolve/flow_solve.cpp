@@ -67,6 +67,21 @@ struct Arguments : FlowArguments {
   flow::Route route() const { return method == "ode" ? flow::integrate : flow::closed_form; }
 };
 
+// Says of every point that failed by itself whether the closed form reaches it.
+void name_the_way_out(flow::Trajectory& trajectory, const flow::Model& model, const flow::Request& request) {
+  const auto fails = [](const Point& x) { return x.status != flow::Status::converged; };
+  if (std::none_of(trajectory.at_times.begin(), trajectory.at_times.end(), fails) &&
+      std::none_of(trajectory.at_losses.begin(), trajectory.at_losses.end(), fails))
+    return;
+  const flow::Trajectory closed = flow::closed_form(model, request);
+  const auto compare = [&](std::vector<Point>& points, const std::vector<Point>& solved) {
+    for (std::size_t i = 0; i < points.size(); ++i)
+      if (fails(points[i]) && !fails(solved[i])) points[i].reason += "; --method closed-form solves it";
+  };
+  compare(trajectory.at_times, closed.at_times);
+  compare(trajectory.at_losses, closed.at_losses);
+}
+
 constexpr int kDefaultTimes = 200;
 
 std::vector<double> default_times(double t_max) {
@@ -193,6 +208,7 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
       const flow::Model model = arguments.model(parameterization, ratio);
       flow::Trajectory trajectory;
       if (!interrupted()) trajectory = arguments.route()(model, request);
+      if (arguments.method == "ode" && !interrupted()) name_the_way_out(trajectory, model, request);
       Growth laws;
       if (request.end > 1 && !interrupted())
         laws = flow::growth_laws(model, request.end, request.tolerance, arguments.route());

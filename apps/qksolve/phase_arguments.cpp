@@ -32,6 +32,13 @@ std::string list(const double* values, std::size_t count) {
                    "' is not allowed, expected " + expected + " for --tokens " + std::to_string(tokens));
 }
 
+// Nothing to say of a matrix that was given as a plain list.
+void require_rows(const std::string& option, std::int64_t rows, std::int64_t tokens) {
+  if (rows != 0 && rows != tokens)
+    throw UsageError("--" + option + ": " + std::to_string(rows) + " rows are not allowed, expected " +
+                     std::to_string(tokens) + " for --tokens " + std::to_string(tokens));
+}
+
 // L x L entries as they are, or from two of them, diagonal and off, or the default from none.
 std::vector<double> full_teacher_matrix(const std::vector<double>& given, std::int64_t tokens) {
   const auto L = static_cast<std::size_t>(tokens);
@@ -71,24 +78,19 @@ void PhaseArguments::declare_model(Options& options) {
   options.integer("tokens", tokens, 2, 64, "Tokens L of a sample");
   options.integer("rank", rank, 1, 32, "Columns r of the student's Q");
   options.integer("teacher-rank", teacher_rank, 1, 32, "Columns of the teacher's Q*");
-  options.text(
-      "teacher-matrix", "LIST", "0.6 on the diagonal, the rest even",
+  options.matrix(
+      "teacher-matrix", teacher_matrix, teacher_rows, {0.0, 1.0}, "0.6 on the diagonal, the rest even",
       "Positional attention of the teacher, L x L entries in [0, 1] row by row with rows summing to 1, or "
-      "diagonal,off",
-      [this](const std::string& t) {
-        teacher_matrix = parse_reals("--teacher-matrix", t, {0.0, 1.0});
-      },
-      [this] { return results::Json(teacher_matrix); });
-  options.text(
-      "positional-matrix", "LIST", "one direction, from 1 to -1 in even steps",
-      "Positional encoding B of the tokens, L x directions entries row by row",
-      [this](const std::string& t) { positional_matrix = parse_reals("--positional-matrix", t, {}); },
-      [this] { return results::Json(positional_matrix); });
+      "diagonal,off");
+  options.matrix("positional-matrix", positional_matrix, positional_rows, {},
+                 "one direction, from 1 to -1 in even steps",
+                 "Positional encoding B of the tokens, L x directions entries row by row");
 }
 
 void PhaseArguments::declare_branch(Options& options) {
-  options.choice("branch", branch, {"semantic", "positional", "uninformed", "mixed", "all"},
-                 "Branch of fixed points; mixed, positional and semantic at once, needs --rank 2 or more");
+  options.choices_or_all(
+      "branch", branch, {"semantic", "positional", "uninformed", "mixed"},
+      "Branches of fixed points; mixed, positional and semantic at once, needs --rank 2 or more");
 }
 
 void PhaseArguments::declare_solver(Options& options, const std::string& tolerance_meaning) {
@@ -111,6 +113,8 @@ void PhaseArguments::finish_model() {
   const auto L = static_cast<std::size_t>(tokens);
   if (sigma.size() != 1 && sigma.size() != L)
     refuse_count("sigma", sigma, "1 value or " + std::to_string(L), tokens);
+  require_rows("teacher-matrix", teacher_rows, tokens);
+  require_rows("positional-matrix", positional_rows, tokens);
   teacher_matrix = full_teacher_matrix(teacher_matrix, tokens);
   require_stochastic_rows(teacher_matrix, tokens);
   if (positional_matrix.size() % L != 0)
@@ -123,12 +127,13 @@ void PhaseArguments::finish_model() {
 void PhaseArguments::finish(const Options& options) {
   if (options.given("damping") && !options.given("iteration")) iteration = "damped";
   finish_model();
-  if (branch == "mixed" && rank == 1)
+  if (rank == 1 && std::count(branch.begin(), branch.end(), "mixed") > 0)
     throw UsageError("--branch: 'mixed' is not allowed with --rank 1, expected --rank 2 or more");
   const bool encoded =
       std::any_of(positional_matrix.begin(), positional_matrix.end(), [](double b) { return b != 0; });
-  if ((branch == "mixed" || branch == "positional") && !encoded)
-    throw UsageError("--positional-matrix: all zero, but --branch " + branch + " needs an encoding");
+  for (const std::string& name : branch)
+    if ((name == "mixed" || name == "positional") && !encoded)
+      throw UsageError("--positional-matrix: all zero, but --branch " + name + " needs an encoding");
   const phase::Model general = model(omega.front());
   if (phase::is_two_token(general)) return;
   if (options.given("quadrature") && quadrature == "jump")
@@ -159,9 +164,13 @@ phase::Model PhaseArguments::model(double omega_value) const {
 }
 
 std::vector<phase::Branch> PhaseArguments::branches() const {
-  return branch == "all" ? phase::all_branches(static_cast<int>(rank))
-                         : std::vector<phase::Branch>{phase::branch_named(branch)};
+  if (!branches_by_name()) return phase::all_branches(static_cast<int>(rank));
+  std::vector<phase::Branch> named;
+  for (const std::string& name : branch) named.push_back(phase::branch_named(name));
+  return named;
 }
+
+bool PhaseArguments::branches_by_name() const { return branch.front() != "all"; }
 
 double PhaseArguments::variance() const {
   return Eigen::Map<const Eigen::ArrayXd>(sigma.data(), static_cast<Eigen::Index>(sigma.size()))

@@ -15,9 +15,10 @@ struct PhaseArguments {
   double lambda = 0.01;
   std::int64_t tokens = 2, rank = 1, teacher_rank = 1;
   std::vector<double> teacher_matrix, positional_matrix;  // row by row; until `finish` empty where not given
+  std::int64_t teacher_rows = 0, positional_rows = 0;     // of those given as lists of rows
   double tolerance = 1e-4, damping = 0.8;
   std::int64_t max_iterations = 500;
-  std::string branch = "all";
+  std::vector<std::string> branch{"all"};
   std::string quadrature = "jump", response = "total", iteration = "accelerated";
   RunArguments run;
 
@@ -33,6 +34,7 @@ struct PhaseArguments {
   // Mean over the tokens of sigma_l^2, the unit of the table's overlaps.
   double variance() const;
   std::vector<phase::Branch> branches() const;  // those asked for
+  bool branches_by_name() const;                // and not by `all`
   phase::Quadrature make_quadrature(const phase::Model& model, int threads) const;
   phase::SolveOptions solve_options() const;
 };

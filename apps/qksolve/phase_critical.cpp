@@ -36,7 +36,7 @@ struct Arguments : PhaseArguments {
   void finish(const Options& options) {
     PhaseArguments::finish(options);
     if (between.size() != 2)
-      throw UsageError("--between: " + std::to_string(between.size()) + " branches given, expected two");
+      throw UsageError("--between: '" + join(between, ",") + "' is not allowed, expected two branches");
     for (const std::string& name : between)
       if (name == "mixed" && rank == 1)
         throw UsageError("--between: 'mixed' is not allowed with --rank 1, expected --rank 2 or more");

@@ -150,11 +150,12 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
       for (const BranchSolution& s : solutions) {
         const bool absent = s.status == Status::branch_changed;
         all_converged =
-            all_converged && (s.status == Status::converged || (absent && arguments.branch == "all"));
+            all_converged && (s.status == Status::converged || (absent && !arguments.branches_by_name()));
         records.push_back(results::phase_record(s, omega, variance, solver.quadrature()));
         if (result.trace) add_trace(*result.trace, s, omega, variance);
       }
-      results::mark_global_minimum(records);
+      if (records.size() == phase::all_branches(static_cast<int>(arguments.rank)).size())
+        results::mark_global_minimum(records);
       std::move(records.begin(), records.end(), std::back_inserter(result.records));
     }
   }

@@ -98,16 +98,73 @@ TEST_CASE("configuration files that are not TOML are refused with the line") {
 
 TEST_CASE("what TOML allows and an option does not") {
   check_refused("max_iterations = 3\nmax-iterations = 4\n", {"'max-iterations'", "twice"});
-  check_refused("max-iterations = 1e3\n", {"--max-iterations", "'1000.0'", "integer"});
+  check_refused("max-iterations = 1e3\n", {"--max-iterations", "'1e3'", "integer"});
   check_refused("alpha = inf\n", {"--alpha", "'inf'", "> 0"});
   check_refused("alpha = []\n", {"--alpha", "''"});
   check_refused("alpha = 1979-05-27\n", {"'alpha'", "a number, a word"});
   check_refused("trace = 1\n", {"--trace", "'1'", "true, false"});
   for (const std::string section : {"[default]\nalpha = 1\n", "default.alpha = 1\n", "[[default]]\n"})
     check_refused(section, {"section 'default'"});
+  check_refused("output = [\"a\", \"b\"]\n", {"line 1: ", "'output'", "one file"});
+  check_refused("csv = []\n", {"'csv'", "one file"});
   check_refused("config = \"x\"\n", {"unknown key 'config'"});
   check_refused("something-else-entirely = 1\n", {"unknown key 'something-else-entirely'"});
   CHECK_FALSE(run_config("something-else-entirely = 1\n").says("did you mean"));
+}
+
+TEST_CASE("numbers of a configuration file follow the rules of the command line") {
+  for (const std::string number : {"0x10", "0o10", "0b1", "1_000", "+5"})
+    for (const std::string option : {"max-iterations", "alpha"}) {
+      check_refused("omega = 0.3\n" + option + " = " + number + " # of a kind\n",
+                    {"line 2: --" + option, "'" + number + "'"});
+      check_refused("omega = 0.3\n" + option + " = [" + number + "]\n",
+                    {"line 2: --" + option, "'" + number + "'"});
+    }
+  check_refused("alpha = [1, 1_0.5]\n", {"line 1: --alpha", "'1_0.5'"});
+  // Characters of several bytes before it, and a byte order mark.
+  check_refused("which = [\"\u00e9\u4e2d\", 0x10]\n", {"line 1: ", "'which'"});
+  check_refused("branch = [\"\u00e9\u4e2d\", 0x10]\n", {"line 1: --branch", "'\u00e9\u4e2d'"});
+  check_refused(
+      "\xEF\xBB\xBF"
+      "alpha = 0x10\n",
+      {"line 1: --alpha", "'0x10'"});
+  for (const std::string zero : {"0", "-0", "-0.0", "-0e5"}) {
+    const Run r = run_config("omega = " + zero + "\n");
+    REQUIRE(r.code == 0);
+    CHECK(r.json()["parameters"]["omega"].dump() == "[0.0]");
+  }
+  CHECK(run_config("sigma = 5e-1\nalpha = [1.50, 2]\n").json()["parameters"]["alpha"] ==
+        nlohmann::json({1.5, 2.0}));
+}
+
+TEST_CASE("lists of rows: of equal length, of the model's shape, and for matrices only") {
+  check_refused("omega = 0.3\nteacher-matrix = [[.6, .4], [.6]]\n", {"line 2 is not valid TOML"});
+  check_refused("omega = 0.3\nteacher-matrix = [[0.6, 0.4, 0.4], [0.6]]\n",
+                {"line 2: ", "'teacher-matrix'", "equal length", "3 and 1"});
+  check_refused("teacher-matrix = [[0.6, 0.4, 0.4, 0.6]]\n", {"--teacher-matrix", "1 rows", "expected 2"});
+  check_refused("positional-matrix = [[1], [0], [-1], [0]]\n",
+                {"--positional-matrix", "4 rows", "expected 2", "--tokens 2"});
+  check_refused("positional-matrix = [[1, 0], -1]\n", {"line 1: ", "'positional-matrix'", "not of both"});
+  check_refused("positional-matrix = [[[1]], [[0]]]\n", {"'positional-matrix'", "list of these"});
+  check_refused("teacher-matrix = [[], []]\n", {"--teacher-matrix", "''"});
+  for (const std::string key : {"alpha", "omega", "sigma", "branch", "lambda"})
+    check_refused("\n" + key + " = [[1], [2]]\n", {"line 2: ", "'" + key + "'", "not a list of lists"});
+  check_refused(result("\"teacher_matrix\": [[0.6, 0.4, 0.4], [0.6]]"), {"'teacher_matrix'", "3 and 1"});
+  check_refused(result("\"alpha\": [[1], [2]]"), {"'alpha'", "not a list of lists"});
+  const Run r = run_config("tokens = 3\npositional-matrix = [[1, 0], [0, 1], [-1, 0]]\n",
+                           " --branch uninformed --tolerance 1e-1 --quiet");
+  CHECK(r.code == 0);
+  CHECK(r.json()["parameters"]["positional_matrix"] == nlohmann::json({1.0, 0.0, 0.0, 1.0, -1.0, 0.0}));
+  // The command line wins with its plain list.
+  CHECK(run_config("teacher-matrix = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]\n", kQuick + " --teacher-matrix .6,.4")
+            .code == 0);
+}
+
+TEST_CASE("every message about a key of a configuration file has its line") {
+  check_refused("\n\nomgea = 1\n", {"line 3: unknown key 'omgea'"});
+  check_refused("alpha = 1\nomega = 2\n", {"line 2: --omega: '2'"});
+  check_refused("max_iterations = 3\nmax-iterations = 4\n", {"line 2: the key 'max-iterations'"});
+  check_refused("alpha = 1\n\n[phase]\nomega = 2\n", {"line 3: section 'phase'"});
 }
 
 TEST_CASE("legal configuration files") {

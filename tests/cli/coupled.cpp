@@ -79,6 +79,50 @@ TEST_CASE("a run that overflows is not converged, and prints neither nan nor nul
   CHECK(r.out.find("non_finite") != std::string::npos);
 }
 
+TEST_CASE("only exact statements decide, and an order is not taken from rounding errors") {
+  const std::string line = "coupled solve --context none --quiet --head-dimension 8 --hidden 8 --draws 2 ";
+  // Without force the energy does not change at all; with a weak one its change drowns in rounding errors.
+  for (const std::string weak :
+       {"--coupling gradient --initial-scale 0", "--coupling gradient --initial-scale 0.01 --step-size 0.01",
+        "--coupling harmonic --frequency 1e-6"}) {
+    CAPTURE(weak);
+    const Run r = run(line + weak);
+    CHECK(r.code == 0);
+    std::size_t orders = 0;
+    for (const auto& record : r.json()["records"]) {
+      if (record["quantity"] != "energy_order") {
+        CHECK(record["status"] == "converged");
+        continue;
+      }
+      // Where it is measured it is right.
+      if (record["status"] == "converged") {
+        CHECK(std::abs(record["difference"].get<double>()) <=
+              4 * record["difference_error"].get<double>() + 0.05);
+        continue;
+      }
+      ++orders;
+      CHECK(record["reason"] == "the change of the energy is not above its rounding errors");
+      CHECK(record["predicted"].get<double>() >= 1);
+      for (const std::string key : {"measured", "measured_error", "difference", "difference_error"})
+        CHECK(!record.contains(key));
+    }
+    CHECK(orders > 0);
+  }
+}
+
+TEST_CASE("a ratio to a singular value that is nothing but rounding is not reported") {
+  TemporaryFile zero("zero_projections.json", R"({"query": [[0, 0], [0, 0]], "key": [[1, 0], [0, 1]]})");
+  const Run r = run(
+      "coupled solve --head-dimension 2 --draws 2 --context 8 --integrator standard --quiet --projections " +
+      zero.path);
+  CHECK(r.code == 0);
+  for (const auto& record : r.json()["records"]) {
+    CHECK(record.contains("measured") == (record["quantity"] != "sigma_ratio"));
+    if (record["quantity"] == "sigma_ratio")
+      CHECK(record["reason"] == "the second singular value is not above its rounding errors");
+  }
+}
+
 TEST_CASE("coupled solve with projections, and what it refuses of them") {
   const std::string line = "coupled solve --head-dimension 2 --draws 2 --context 8 --quiet --projections ";
   TemporaryFile good("projections.json",

@@ -56,14 +56,6 @@ TEST_CASE("an encoding along two directions is solved in its own gauge" * doctes
   CHECK(record["theta_norm"] == 0.0);
 }
 
-TEST_CASE("progress: tasks done, rate and time left, a line a task under --progress always") {
-  const Run r = run("phase solve --alpha 1,2 --branch semantic --tolerance 1e-2 --progress always");
-  CHECK(r.says("1/2, "));
-  CHECK(r.says("/s, 0:00:0"));
-  CHECK(r.says(" left: phase solve: alpha 1, omega 0.3, semantic\n"));
-  CHECK(!run("phase solve --alpha 1,2 --branch semantic --tolerance 1e-2").says(" left: "));
-}
-
 TEST_CASE("thresholds at rank two: two saddles exchange order, the mixed branch crosses the baseline" *
           doctest::test_suite("slow")) {
   const Run r = run("phase critical --rank 2 --alpha-range 1:2 --tolerance 5e-2 --quiet");

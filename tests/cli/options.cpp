@@ -53,6 +53,67 @@ TEST_CASE("reals are checked strictly") {
   check_refused({"phase", "solve", "--alpha", " 1"}, {"--alpha", "' 1'"});
 }
 
+TEST_CASE("minus zero is zero, to the byte") {
+  const auto records = [](const std::string& omega) {
+    auto json =
+        run("phase solve --branch uninformed,positional --tolerance 1e-2 --quiet --omega " + omega).json();
+    json.erase("provenance");
+    return json.dump();
+  };
+  const std::string expected = records("0");
+  for (const std::string omega : {"-0", "-0.0", "-0e3"}) CHECK(records(omega) == expected);
+  CHECK(expected.find("-0.0,") == std::string::npos);
+}
+
+TEST_CASE("branches: a list of words, each once, or all by itself") {
+  check_refused("phase solve", {{"--branch semantic,semantic", {"--branch", "'semantic,semantic'", "once"}},
+                                {"--branch all,semantic", {"--branch", "'all,semantic'", "all by itself"}},
+                                {"--branch semantic,", {"--branch", "''", "positional"}},
+                                {"--branch semantic,mixed", {"--branch", "'mixed'", "--rank 2"}},
+                                {"--branch uninformed,positional --positional-matrix 0,0",
+                                 {"--positional-matrix", "zero", "--branch positional"}}});
+  check_refused("phase sweep", {{"--branch semantic,semantic", {"--branch", "once"}},
+                                {"--branch positional,all", {"--branch", "all by itself"}}});
+  const std::string quick = "phase solve --alpha 1.2 --tolerance 1e-2 --quiet ";
+  TemporaryFile file("branches.json");
+  REQUIRE(run(quick + "--branch uninformed,semantic -o " + file.path).code == 0);
+  auto expected = nlohmann::ordered_json::parse(file.content());
+  CHECK(expected["parameters"]["branch"] == nlohmann::json({"semantic", "uninformed"}));
+  REQUIRE(expected["records"].size() == 2);
+  CHECK(expected["records"][0]["branch"] == "semantic");
+  // Not all branches were solved.
+  for (const auto& record : expected["records"]) CHECK(!record.contains("global_minimum"));
+  expected.erase("provenance");
+  for (const std::string& line :
+       {"phase solve --quiet --config " + file.path, quick + "--branch semantic,uninformed"}) {
+    auto found = run(line).json();
+    found.erase("provenance");
+    CHECK(found.dump() == expected.dump());
+  }
+  // One word stays a word, as results have it that were written before lists.
+  for (const std::string word : {"all", "semantic"}) {
+    TemporaryFile one("one_branch.json", R"({"schema": "qksolve.phase.solve/1", "parameters": {"branch": ")" +
+                                             word + R"(", "alpha": [1.2], "tolerance": 0.01}})");
+    const Run r = run("phase solve --quiet --config " + one.path);
+    CHECK(r.code == 0);
+    CHECK(r.json()["parameters"]["branch"] == word);
+    CHECK(r.json()["records"].size() == (word == "all" ? 3 : 1));
+  }
+}
+
+TEST_CASE("a branch that is not there counts where it was asked for by name") {
+  // At alpha = .1 there is no semantic branch.
+  const std::string quick = "phase solve --alpha 0.1 --tolerance 1e-2 --quiet --branch ";
+  for (const auto& [branches, code] :
+       {std::pair("all", 0), std::pair("semantic", 3), std::pair("semantic,uninformed", 3),
+        std::pair("semantic,positional,uninformed", 3), std::pair("uninformed", 0)}) {
+    CAPTURE(branches);
+    CHECK(run(quick + branches).code == code);
+  }
+  CHECK(run("phase sweep --alpha 0.1,0.2 --omega 0.3 --tolerance 1e-2 --quiet --branch semantic,uninformed")
+            .code == 0);
+}
+
 TEST_CASE("integers are plain decimal") {
   check_refused("phase solve", {{"--seed -1", {"--seed", "'-1'", "0 to 9223372036854775807"}},
                                 {"--seed 010", {"--seed", "'010'"}},
@@ -127,9 +188,10 @@ TEST_CASE("words that are not options, options without their value or given twic
                                 {"--alpha --omega 0.3", {"--alpha", "value is missing"}},
                                 {"-o --quiet", {"--output", "value is missing"}},
                                 {"-o -", {"--output", "'-'", "name of a file"}},
-                                {"--alpha= 0.5", {"'0.5'"}},
+                                {"--alpha= 0.5", {"--alpha: ''", "LIST|GRID", "after '='"}},
+                                {"--trace= true", {"--trace: ''", "true or false"}},
                                 {"--alpha -x", {"--alpha", "'-x'", "> 0"}},
-                                {"--trace=", {"''"}},
+                                {"--trace=", {"--trace: ''", "true or false"}},
                                 {"--alpha 1 --alpha 1", {"--alpha", "more than once"}},
                                 {"--config a --config b", {"--config", "more than once"}}});
   CHECK_FALSE(run("phase solve --completely-different").says("did you mean"));
@@ -137,7 +199,16 @@ TEST_CASE("words that are not options, options without their value or given twic
                             {"x.json", {"'b'", "missing"}},
                             {"x.json y.json z.json", {"'z.json'"}},
                             {"x.json y.json --sigmas 0", {"--sigmas", "'0'", "> 0"}},
+                            {"--sigmas= x.json y.json", {"--sigmas: ''", "REAL"}},
                             {"x.json y.json --sigmas nan", {"--sigmas", "'nan'", "> 0"}}});
+}
+
+TEST_CASE("no message is a library's") {
+  check_refused("schema", {{"", {"the word 'name' is missing"}}, {"x", {"'x'", "phase.solve"}}});
+  check_refused("phase critical", {{"--between semantic", {"--between", "'semantic'", "two branches"}}});
+  check_refused("flow simulate",
+                {{"--preset fig2 --classes 5", {"--classes", "'5'", "--preset fig2", "expected 4"}},
+                 {"--preset fig3 --query shared", {"--query", "shared", "per-class"}}});
 }
 
 TEST_CASE("a message is one short line without control characters, whatever was typed") {

@@ -57,6 +57,23 @@ TEST_CASE("phase sweep: records by omega, alpha and branch, thresholds beside th
   }
 }
 
+TEST_CASE("a sweep of some branches has the whole one's records of them, and repeats from its result") {
+  const TemporaryFile some("some.json");
+  REQUIRE(run(kSweep + " --quiet --branch positional,semantic -o " + some.path).code == 0);
+  const ordered_json json = load(some.path);
+  CHECK(json["parameters"]["branch"] == nlohmann::json({"semantic", "positional"}));
+  ordered_json expected = ordered_json::array(), found = json["records"];
+  for (const ordered_json& r : reference()["records"])
+    if (r["branch"] != "uninformed") expected.push_back(r);
+  // What only all branches together decide is left out.
+  for (ordered_json& r : expected)
+    for (const char* key : {"global_minimum", "region"}) r.erase(key);
+  CHECK(found == expected);
+  CHECK(json["summary"]["lines"].empty());
+  CHECK(without_provenance(run("phase sweep --quiet --config " + some.path).json()) ==
+        without_provenance(json));
+}
+
 TEST_CASE("threads, a work file, shards and their combination give the bytes of the serial run") {
   const std::string expected = without_provenance(reference());
   CHECK(without_provenance(run(kSweep + " --quiet --threads 3").json()) == expected);

@@ -113,6 +113,41 @@ TEST_CASE("orders of the energy error, measured") {
       }
 }
 
+TEST_CASE("an order is measured only where the change of the energy is above rounding") {
+  for (const CouplingKind kind : {CouplingKind::gradient, CouplingKind::harmonic})
+    for (const auto& [integrator, order] :
+         {std::pair{Integrator::euler, 1.0}, {Integrator::semi_implicit, 1.0}, {Integrator::leapfrog, 2.0}})
+      for (int exponent = 1; exponent <= 30; ++exponent) {
+        const double h = std::ldexp(1.0, -exponent);
+        CAPTURE(integrator_name(integrator));
+        CAPTURE(coupling_name(kind));
+        CAPTURE(h);
+        const Observation x =
+            by_name(observe_dynamics(random_map(integrator, kind, 8, 1, h, 4), random_state(50, 8, 1)))
+                .at("energy_order");
+        // Second order in h, down to some 1e-14: about 1e-6 for Euler steps, third order otherwise.
+        if (exponent <= 5) CHECK(x.unknown.empty());
+        if (exponent >= 28) CHECK(!x.unknown.empty());
+        if (x.unknown.empty()) CHECK(std::abs(x.measured - order) <= 2 * x.measured_error + 0.01);
+      }
+}
+
+TEST_CASE("the error of the energy's change bounds its rounding") {
+  // Leapfrog keeps |k|^2 + w^2 (1 - h^2 w^2/4) |q|^2 of the harmonic coupling, so H changes by
+  // h^2 w^4/8 times the change of |q|^2.
+  const State start = random_state(50, 8, 1);
+  for (const double h : {0.3, 1e-2, 1e-4, 1e-6})
+    for (const int steps : {1, 20}) {
+      CAPTURE(h);
+      Map map = random_map(Integrator::leapfrog, CouplingKind::harmonic, 8, steps, h, 4);
+      const double w = map.coupling.frequency;
+      const Observation drift = by_name(observe_dynamics(map, start)).at("energy_drift");
+      const double grown = (evolve(map, start).q.squaredNorm() - start.q.squaredNorm()) / 50;
+      CHECK(std::abs(drift.measured - h * h * std::pow(w, 4) / 8 * grown) <= drift.measured_error);
+      CHECK(drift.measured_error < 1e-11);
+    }
+}
+
 TEST_CASE("leading orders become exact as the step shrinks") {
   for (const Integrator integrator : {Integrator::euler, Integrator::semi_implicit, Integrator::leapfrog}) {
     const State start = random_state(10, 6, 3);

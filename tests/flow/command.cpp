@@ -111,6 +111,23 @@ TEST_CASE("an unreachable loss ends as step_limit with the last state") {
   CHECK(json["records"][1]["status"] == "converged");
 }
 
+TEST_CASE("where the integration fails and the closed form does not, the reason says so") {
+  const std::vector<std::string> words = {"--parameterization", "FAFO", "--ratio", "1e6", "--t-max", "1e200",
+                                          "--tolerance",        "1e-11"};
+  std::vector<std::string> ode = words;
+  ode.insert(ode.end(), {"--method", "ode"});
+  const Json closed = run(words).json()["records"], integrated = run(ode).json()["records"];
+  std::size_t failed = 0;
+  for (std::size_t i = 0; i < integrated.size(); ++i) {
+    if (integrated[i]["status"] == "converged") continue;
+    ++failed;
+    const bool named = integrated[i]["reason"].get<std::string>().find("--method closed-form solves it") !=
+                       std::string::npos;
+    CHECK(named == (closed[i]["status"] == "converged"));
+  }
+  CHECK(failed > 0);
+}
+
 TEST_CASE("learning rates that leave the range of numbers do not look converged") {
   for (const std::string method : {"ode", "closed-form"}) {
     const Outcome outcome =
@@ -136,6 +153,10 @@ TEST_CASE("bad input is a usage error that names the option") {
       {{"--at-loss", "0"}, {"--at-loss", "'0'"}},
       {{"--times", "5", "--t-max", "3"}, {"--times", "'5'", "--t-max 3"}},
       {{"--t-max", "0.5"}, {"--t-max", "> 1"}},
+      {{"--imbalance-qk", "0.5"}, {"--imbalance-qk", "'0.5'", "CACO"}},
+      {{"--imbalance-ov", "-0.5", "--parameterization", "FACO"}, {"--imbalance-ov", "'-0.5'", "FACO"}},
+      {{"--imbalance-qk", "1", "--parameterization", "all"}, {"--imbalance-qk", "CACO"}},
+      {{"--imbalance-qk", "1", "--parameterization", "FAFO,CAFO"}, {"--imbalance-qk", "CAFO"}},
       {{"--classes", "1"}, {"--classes", "'1'"}},
       {{"--query", "none"}, {"--query", "none"}},
       {{"--beta0", "501"}, {"--beta0", "501"}}};
@@ -189,6 +210,9 @@ TEST_CASE("flow simulate refuses bad input and reports learning rates that blow 
       {{"--batch", "5"}, {"--batch", "--optimizer"}},
       {{"--times", "3.5"}, {"--times", "'3.5'", "--step-size"}},
       {{"--inner-dimension", "3"}, {"--inner-dimension", "'3'"}},
+      {{"--imbalance-ov", "1"}, {"--imbalance-ov", "'1'", "CACO"}},
+      {{"--imbalance-ov", "1", "--parameterization", "CAFO", "--init", "random"},
+       {"--imbalance-ov", "'1'", "--init random"}},
       {{"--u0", "0", "--parameterization", "FAFO"}, {"--u0", "--imbalance-ov"}}};
   for (const auto& [words, expected] : cases) {
     const Outcome outcome = run(words, "simulate");

@@ -64,7 +64,10 @@ void RunArguments::declare_presentation(Options& options) {
   options.path("output", output, "Write the result here instead of standard output");
   options.path("csv", csv, "Also write the records here as comma-separated values");
   options.flag("quiet", quiet, "Print no table and no progress");
-  options.choice("progress", progress, {"auto", "always", "never"}, "Progress on standard error");
+  options.choice(
+      "progress", progress, {"auto", "always", "never"},
+      "Progress on standard error: a line that changes on a terminal, elsewhere at most a line every "
+      "10 s; auto: of more than one task");
 }
 
 results::Output RunArguments::open_output(const Context& context) const {
@@ -117,7 +120,6 @@ int exit_code(const std::vector<results::Json>& records) {
 Progress::Progress(const Context& context, const RunArguments& run, std::size_t total)
     : err_(context.err), total_(total), terminal_(isatty(STDERR_FILENO) != 0) {
   enabled_ = !run.quiet && (run.progress == "always" || (run.progress == "auto" && total > 1));
-  every_line_ = terminal_ || run.progress == "always";
 }
 
 Progress::~Progress() {
@@ -128,7 +130,7 @@ void Progress::done(const std::string& what) {
   ++count_;
   if (!enabled_) return;
   const Clock::time_point now = Clock::now();
-  if (!every_line_ && now - last_ < kPause) return;
+  if (!terminal_ && now - last_ < kPause) return;
   last_ = now;
   const double rate = static_cast<double>(count_) / std::chrono::duration<double>(now - start_).count();
   std::string line = std::to_string(count_) + "/" + std::to_string(total_) + ", " + short_number(rate, 3) +

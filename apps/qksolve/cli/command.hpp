@@ -84,7 +84,7 @@ Command make_command(std::string group, std::string name, std::string summary, s
 }
 
 // How far a long run is, on stderr: tasks done, rate, time left. One line that changes on a terminal;
-// elsewhere a line every ten seconds, or one a task under --progress always.
+// elsewhere, as tasks end, at most one every ten seconds.
 class Progress {
  public:
   Progress(const Context& context, const RunArguments& run, std::size_t total);
@@ -97,7 +97,7 @@ class Progress {
 
   std::ostream& err_;
   std::size_t total_, count_ = 0, width_ = 0;
-  bool enabled_, terminal_, every_line_;
+  bool enabled_, terminal_;
   Clock::time_point start_ = Clock::now(), last_ = start_;
 };
 

@@ -9,7 +9,9 @@ namespace qksolve::app {
 
 struct Setting {
   std::string key;
+  std::string place;                // "FILE", or "FILE: line 3" where lines are known
   std::vector<std::string> values;  // each as it would stand on the command line; several for a list
+  std::size_t rows = 0;             // of a list of rows of equal length, which `values` holds row by row
 };
 
 struct Config {

@@ -34,7 +34,7 @@ double parse_real(const std::string& option, std::string_view text, const Bounds
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) ||
       !bounds.contains(value))
     refuse(option, text, "a real number " + bounds.text());
-  return value;
+  return value == 0 ? 0 : value;  // -0 is 0
 }
 
 std::int64_t parse_integer(const std::string& option, std::string_view text, std::int64_t low,

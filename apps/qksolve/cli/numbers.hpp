@@ -22,7 +22,8 @@ inline constexpr Bounds kPositive{0.0, std::numeric_limits<double>::infinity(), 
 
 // All of these throw UsageError naming `option`, the text and what is allowed.
 
-// A finite decimal number: `.3`, `3.`, `1e-3`. No nan, inf, hexadecimal, blanks or trailing characters.
+// A finite decimal number: `.3`, `3.`, `1e-3`. No nan, inf, hexadecimal, blanks or trailing characters. Never
+// -0.
 double parse_real(const std::string& option, std::string_view text, const Bounds& bounds);
 
 // A plain decimal integer without leading zeros, exponent or sign other than '-'.

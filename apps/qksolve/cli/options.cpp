@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <ostream>
 
 #include "cli/config.hpp"
@@ -27,9 +26,6 @@ std::string join(const Range& range, const std::string& separator, Text text) {
 std::string join(const std::vector<double>& values) {
   return join(values, ",", [](double v) { return to_text(v); });
 }
-std::string join(const std::vector<std::string>& words, const std::string& separator) {
-  return join(words, separator, [](const std::string& w) { return w; });
-}
 
 // As start:stop:count where the values are long and such a grid.
 std::string grid_text(const std::vector<double>& values) {
@@ -41,29 +37,6 @@ std::string grid_text(const std::vector<double>& values) {
   return join(values);
 }
 
-void require_word(const std::string& option, const std::string& word,
-                  const std::vector<std::string>& allowed) {
-  if (std::find(allowed.begin(), allowed.end(), word) == allowed.end())
-    throw UsageError(option + ": '" + word + "' is not allowed, expected " +
-                     (allowed.size() == 1 ? allowed[0] : "one of " + join(allowed, ", ")));
-}
-
-// Levenshtein distance, to name the nearest known key.
-std::size_t distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 std::string underscored(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
@@ -72,17 +45,6 @@ std::string underscored(std::string name) {
 constexpr std::size_t kLargestNumberOfPoints = 1'000'000;
 
 }  // namespace
-
-std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
-  std::string nearest;
-  std::size_t smallest = 2 + word.size() / 3;
-  for (const std::string& candidate : known)
-    if (const std::size_t d = distance(candidate, word); d < smallest) {
-      smallest = d;
-      nearest = candidate;
-    }
-  return nearest.empty() ? "" : ", did you mean '" + nearest + "'?";
-}
 
 Options::Options(CLI::App& command) : command_(command) {
   command_.allow_extras();  // `resolve` refuses them, with better words
@@ -177,6 +139,17 @@ void Options::reals(const std::string& name, std::vector<double>& target, const 
   record.value = [&target] { return Json(target); };
 }
 
+void Options::matrix(const std::string& name, std::vector<double>& target, std::int64_t& rows,
+                     const Bounds& bounds, const std::string& default_text, const std::string& meaning) {
+  Record& record = add(name, "LIST", meaning + " (default " + default_text + ")");
+  record.rows = &rows;
+  record.parse = [name, &target, &rows, bounds](const std::string& t) {
+    target = parse_reals("--" + name, t, bounds);
+    rows = 0;
+  };
+  record.value = [&target] { return Json(target); };
+}
+
 void Options::choice(const std::string& name, std::string& target, const std::vector<std::string>& allowed,
                      const std::string& meaning) {
   Record& record = add(name, join(allowed, "|"), meaning + " (default " + target + ")");
@@ -192,15 +165,28 @@ void Options::choices(const std::string& name, std::vector<std::string>& target,
   Record& record =
       add(name, "LIST", meaning + ": " + join(allowed, ",") + " (default " + join(target, ",") + ")");
   record.parse = [name, &target, allowed](const std::string& t) {
-    target.clear();
-    for (const std::string& word : split(t, ',')) {
-      require_word("--" + name, word, allowed);
-      if (std::find(target.begin(), target.end(), word) != target.end())
-        throw UsageError("--" + name + ": '" + t + "' is not allowed, expected each word once");
-      target.push_back(word);
-    }
+    target = parse_words("--" + name, t, allowed);
   };
   record.value = [&target] { return Json(target); };
+}
+
+void Options::choices_or_all(const std::string& name, std::vector<std::string>& target,
+                             const std::vector<std::string>& allowed, const std::string& meaning) {
+  Record& record =
+      add(name, "LIST|all",
+          meaning + ": all, or some of " + join(allowed, ",") + " (default " + join(target, ",") + ")");
+  record.parse = [name, &target, allowed](const std::string& t) {
+    std::vector<std::string> known = allowed;
+    known.emplace_back("all");
+    target = parse_words("--" + name, t, known);
+    if (target.size() > 1 && std::find(target.begin(), target.end(), "all") != target.end())
+      throw UsageError("--" + name + ": '" + t + "' is not allowed, expected all by itself or a list of " +
+                       join(allowed, ", "));
+    std::sort(target.begin(), target.end(), [&](const std::string& a, const std::string& b) {
+      return std::find(known.begin(), known.end(), a) < std::find(known.begin(), known.end(), b);
+    });
+  };
+  record.value = [&target] { return target.size() == 1 ? Json(target.front()) : Json(target); };
 }
 
 void Options::text(const std::string& name, const std::string& value_name, const std::string& default_text,
@@ -256,7 +242,7 @@ void Options::positionals(const std::string& name, std::vector<std::string>& tar
 void Options::positional_choice(const std::string& name, std::string& target,
                                 const std::vector<std::string>& allowed, const std::string& meaning) {
   Record& record = add(name, "NAME", meaning + ": " + join(allowed, ", "), name);
-  record.option->required();
+  record.is_positional = true;
   record.parse = [name, &target, allowed](const std::string& t) {
     require_word(name, t, allowed);
     target = t;
@@ -289,15 +275,23 @@ void Options::apply_config(std::ostream& err) {
     if (match == known.end()) {
       std::vector<std::string> names(known.size());
       std::transform(known.begin(), known.end(), names.begin(), [](const Record* r) { return r->name; });
-      throw UsageError(config_ + ": unknown key '" + setting.key + "'" + suggestion(setting.key, names));
+      throw UsageError(setting.place + ": unknown key '" + setting.key + "'" +
+                       suggestion(setting.key, names));
     }
     Record& record = **match;
-    if (record.given) throw UsageError(config_ + ": the key '" + record.name + "' is given twice");
+    if (record.given) throw UsageError(setting.place + ": the key '" + record.name + "' is given twice");
+    if (setting.rows > 0 && record.rows == nullptr)
+      throw UsageError(setting.place + ": the value of '" + setting.key +
+                       "' is not allowed, expected a number, a word or a list of these, not a list of lists");
+    if (record.is_file && !record.is_list && setting.values.size() != 1)
+      throw UsageError(setting.place + ": the value of '" + setting.key +
+                       "' is not allowed, expected the name of one file");
     try {
       record.parse(join(setting.values, record.separator));
     } catch (const UsageError& error) {
-      throw UsageError(config_ + ": " + error.what());
+      throw UsageError(setting.place + ": " + error.what());
     }
+    if (record.rows != nullptr) *record.rows = static_cast<std::int64_t>(setting.rows);
     record.given = true;
   }
 }
@@ -322,7 +316,8 @@ void Options::resolve(std::ostream& err) {
       record->given = true;
     }
     if (record->is_positional && !record->given)
-      throw UsageError("the file '" + record->name + "' is missing, see --help");
+      throw UsageError(std::string(record->is_file ? "the file" : "the word") + " '" + record->name +
+                       "' is missing, see --help");
   }
   check_points();
   check_files();

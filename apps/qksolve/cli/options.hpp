@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/numbers.hpp"
+#include "cli/words.hpp"
 #include "qksolve/results/provenance.hpp"
 
 namespace CLI {
@@ -45,11 +46,18 @@ class Options {
   // Exactly as many values as the default holds.
   void reals(const std::string& name, std::vector<double>& target, const Bounds& bounds,
              const std::string& meaning);
+  // A matrix as a list row by row, of any length; a configuration file may also give a list of rows, whose
+  // number goes to `rows` (0: a plain list). `default_text` says what an empty target stands for.
+  void matrix(const std::string& name, std::vector<double>& target, std::int64_t& rows, const Bounds& bounds,
+              const std::string& default_text, const std::string& meaning);
   void choice(const std::string& name, std::string& target, const std::vector<std::string>& allowed,
               const std::string& meaning);
   // A comma-separated list of words, each at most once.
   void choices(const std::string& name, std::vector<std::string>& target,
                const std::vector<std::string>& allowed, const std::string& meaning);
+  // The same, put into the order of `allowed`, or `all` by itself. A single word is no list in `parameters`.
+  void choices_or_all(const std::string& name, std::vector<std::string>& target,
+                      const std::vector<std::string>& allowed, const std::string& meaning);
   // Anything else: `parse` reads the text and throws UsageError, `value` gives what `parameters` shows (null:
   // leave out).
   void text(const std::string& name, const std::string& value_name, const std::string& default_text,
@@ -94,8 +102,9 @@ class Options {
     bool defines_result = true;
     bool is_grid = false;
     bool is_file = false, is_input = false, is_positional = false;
-    bool is_list = false;         // CLI11 writes the target, a list of words, itself
-    std::string separator = ",";  // between the values of a list in a configuration file
+    bool is_list = false;          // CLI11 writes the target, a list of words, itself
+    std::string separator = ",";   // between the values of a list in a configuration file
+    std::int64_t* rows = nullptr;  // of a matrix
     CLI::Option* option = nullptr;
     std::function<void(const std::string&)> parse;
     std::function<results::Json()> value;
@@ -121,8 +130,5 @@ std::vector<std::string> names_of(const Range& items, const Name& name) {
   for (const auto& item : items) names.push_back(name(item));
   return names;
 }
-
-// ", did you mean 'x'?" with the word of `known` that is nearest to `word`; empty if none is near.
-std::string suggestion(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace qksolve::app

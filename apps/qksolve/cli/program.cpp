@@ -60,6 +60,11 @@ std::vector<std::string> bind_values(const CLI::App& command, const std::vector<
     if (equals == std::string::npos && (i + 1 == words.size() || option_of(words[i + 1]) != nullptr))
       throw UsageError(name + ": the value is missing, expected " + option->get_type_name());
     const std::string text = equals == std::string::npos ? words[++i] : words[i].substr(equals + 1);
+    const bool flag = option->get_items_expected_max() == 0;
+    const bool word_follows = i + 1 < words.size() && option_of(words[i + 1]) == nullptr;
+    if (text.empty() && equals != std::string::npos && (flag || word_follows))
+      throw UsageError(name + ": '' is not allowed, expected " +
+                       (flag ? "true or false" : option->get_type_name()) + " right after '='");
     bound.push_back(text.empty() ? name : name + "=" + text);
     if (text.empty()) bound.emplace_back();
   }

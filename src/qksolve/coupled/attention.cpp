@@ -1,6 +1,8 @@
 #include "qksolve/coupled/attention.hpp"
 
 #include <cmath>
+#include <limits>
+#include <numbers>
 #include <stdexcept>
 
 #include "qksolve/numerics/singular_values.hpp"
@@ -13,6 +15,8 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 namespace {
+
+constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2;
 
 double mean_of_squares(const VectorXd& x) { return x.squaredNorm() / static_cast<double>(x.size()); }
 double variance(const VectorXd& x) { return mean_of_squares(x.array() - x.mean()); }
@@ -52,6 +56,13 @@ std::vector<Observation> measure_attention(const State& state, const numerics::R
   const VectorXd entropy = softmax_columns(a);
   const double concentration = tokens * a.colwise().squaredNorm().mean(), self = a.diagonal().sum();
   const numerics::SpectrumSummary spectrum = numerics::summarize_spectrum(a, probes);
+  const double rounding = tokens * kUnitRoundoff * spectrum.first;
+  Observation ratio{"sigma_ratio",
+                    spectrum.first / spectrum.second,
+                    spectrum.leading_error * (1 + spectrum.first / spectrum.second) / spectrum.second,
+                    {}};
+  if (spectrum.second <= kAboveRounding * rounding)
+    ratio.unknown = "the second singular value is not above its rounding errors";
   return {{"diagonal_logit_mean", diagonal.mean(), 0, {}},
           {"diagonal_logit_variance", variance(diagonal), 0, {}},
           {"offdiagonal_logit_mean", mean, 0, {}},
@@ -60,10 +71,7 @@ std::vector<Observation> measure_attention(const State& state, const numerics::R
           {"concentration", concentration, 0, {}},
           {"self_attention", self, 0, {}},
           {"sigma_1", spectrum.first, spectrum.leading_error, {}},
-          {"sigma_ratio",
-           spectrum.first / spectrum.second,
-           spectrum.leading_error * (1 + spectrum.first / spectrum.second) / spectrum.second,
-           {}},
+          ratio,
           {"effective_rank", spectrum.effective_rank, spectrum.effective_rank_truncation, {}}};
 }
 
@@ -115,20 +123,57 @@ VectorXd energy(const Coupling& coupling, const State& z) {
   return 0.5 * z.k.rowwise().squaredNorm() + potential(coupling, z.q);
 }
 
-VectorXd energy_change(const Map& map, const State& start) {
-  return energy(map.coupling, evolve(map, start)) - energy(map.coupling, start);
+// H_n - H_0 of every token, and bounds on the rounding errors.
+struct EnergyChange {
+  VectorXd value, rounding;
+  double size() const { return std::sqrt(mean_of_squares(value)); }
+  double relative_rounding() const { return std::sqrt(mean_of_squares(rounding)) / size(); }
+};
+
+// The map keeps the energy to leading order, so an error of the state counts with the slope of the energy
+// where it was made.
+EnergyChange energy_change(const Map& map, const State& start) {
+  constexpr double u = kUnitRoundoff;
+  const Coupling& c = map.coupling;
+  const double n = static_cast<double>(start.q.cols());
+  const auto evaluation = [&](const State& z) -> VectorXd {
+    return (n + 2) * u * (0.5 * z.k.rowwise().squaredNorm() + potential(c, z.q).cwiseAbs()) +
+           potential_rounding(c, z.q);
+  };
+  EnergyChange change{{}, evaluation(start)};
+  State z = start;
+  for (const Stage& stage : stages(map)) {
+    const MatrixXd at_query = force(c, z.q), at_key = force(c, z.k);
+    const VectorXd q = z.q.rowwise().norm(), k = z.k.rowwise().norm(), f = at_query.rowwise().norm(),
+                   g = at_key.rowwise().norm(), f_error = force_rounding(c, z.q),
+                   g_error = force_rounding(c, z.k);
+    const double a = std::abs(stage.drift), b = std::abs(stage.query_force), kick = std::abs(stage.kick),
+                 e = std::abs(stage.key_force);
+    change.rounding += f.cwiseProduct(3 * u * (q + a * k + b * f) + b * f_error) +
+                       k.cwiseProduct(3 * u * (k + kick * f + e * g) + kick * f_error + e * g_error);
+    advance(c, stage, z);
+  }
+  change.value = energy(c, z) - energy(c, start);
+  change.rounding += evaluation(z);
+  return change;
 }
 
 // Of the energy with h/2^level and h/2^(level + 1).
-double energy_order(const Map& map, const State& start, int level) {
-  double drift[2];
-  for (int i = 0; i < 2; ++i) {
-    Map finer = map;
-    finer.steps = map.steps << (level + i);
-    finer.step_size = std::ldexp(map.step_size, -(level + i));
-    drift[i] = mean_of_squares(energy_change(finer, start));
-  }
-  return std::log2(drift[0] / drift[1]) / 2;
+Observation energy_order(const Map& map, const State& start, int level) {
+  const auto finer = [&](int halvings) {
+    Map map_there = map;
+    map_there.steps = map.steps << halvings;
+    map_there.step_size = std::ldexp(map.step_size, -halvings);
+    return energy_change(map_there, start);
+  };
+  const EnergyChange coarse = finer(level), fine = finer(level + 1);
+  Observation order{"energy_order",
+                    std::log2(coarse.size() / fine.size()),
+                    std::hypot(coarse.relative_rounding(), fine.relative_rounding()) / std::numbers::ln2,
+                    {}};
+  if (std::isfinite(fine.size()) && !(fine.relative_rounding() * kAboveRounding <= 1))
+    order.unknown = "the change of the energy is not above its rounding errors";
+  return order;
 }
 
 }  // namespace
@@ -160,15 +205,17 @@ std::vector<Observation> observe_dynamics(const Map& map, const State& start) {
     found.push_back({"key_gap", mean_norm(end.k - evolve(euler, start).k), 0, h * h / 2 * mean_norm(Dk)});
   }
   if (map.coupling.has_potential()) {
-    Observation drift{"energy_drift", energy_change(map, start).mean(), 0, {}};
+    const EnergyChange change = energy_change(map, start);
+    Observation drift{"energy_drift", change.value.mean(), change.rounding.mean(), {}};
     if (integrator == Integrator::euler)
       drift.predicted = map.steps * h * h / 2 *
                         (f.rowwise().squaredNorm() - start.k.cwiseProduct(Dk).rowwise().sum()).mean();
     found.push_back(drift);
     if (couples(integrator) && h > 0 && map.steps > 0) {
-      Observation order{"energy_order", energy_order(map, start, 3), 0,
-                        integrator == Integrator::leapfrog ? 2.0 : 1.0};
-      order.measured_error = std::abs(order.measured - energy_order(map, start, 2));
+      Observation order = energy_order(map, start, 3);
+      order.predicted = integrator == Integrator::leapfrog ? 2.0 : 1.0;
+      order.measured_error =
+          std::hypot(order.measured - energy_order(map, start, 2).measured, order.measured_error);
       found.push_back(order);
     }
   }

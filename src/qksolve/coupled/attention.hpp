@@ -19,7 +19,12 @@ struct Observation {
   double measured = 0;
   double measured_error = 0;  // of the method, as far as the scatter between draws does not show it
   std::optional<double> predicted;
+  std::string unknown{};  // why nothing could be measured; empty where it was
 };
+
+// A slope or a ratio is measured only where the smallest value it is taken from exceeds the bound on its
+// rounding errors by this factor.
+inline constexpr double kAboveRounding = 10;
 
 // T x T, column i: the logits of query i with every key, and the attention it pays them, whose entropies are
 // returned.
@@ -30,7 +35,8 @@ Eigen::VectorXd softmax_columns(Eigen::MatrixXd& logits);
 // diagonal_logit_mean, diagonal_logit_variance, offdiagonal_logit_mean, offdiagonal_logit_variance;
 // entropy: -sum a log a; concentration: T sum a^2; self_attention: T times the attention of a token to
 // itself; sigma_1, sigma_ratio: sigma_1/sigma_2 of the attention matrix; effective_rank: exp of the entropy
-// of the normalised singular values. The spectrum is computed as in numerics/singular_values.hpp.
+// of the normalised singular values. The spectrum is computed as in numerics/singular_values.hpp; the ratio
+// is unknown where sigma_2 is not kAboveRounding.
 std::vector<Observation> measure_attention(const State& state, const numerics::RandomStream& probes);
 
 // The same quantities as predicted, where they are.
@@ -57,11 +63,11 @@ std::vector<std::optional<double>> predict_attention(const Map& map, const State
 //     n h, n h^2 sqrt(|f|^2 + |Df k|^2).
 //   key_gap (leapfrog, one step): |k_leapfrog - k_euler|, -> (h^2/2) |Df k|.
 //   energy_drift, for a coupling with potential V, H = |k|^2/2 + V: H_n - H_0; for Euler predicted to leading
-//     order, (n h^2/2)(|f|^2 - k . Df k).
+//     order, (n h^2/2)(|f|^2 - k . Df k). Its error: of rounding, to leading order in n h.
 //   energy_order: log2 of the ratio of root mean squares of H_n - H_0 when h is halved at fixed n h, from h/8
 //   to
-//     h/16 (its error: the change from h/4 to h/8); predicted 1 for Euler and semi-implicit steps, 2 for
-//     leapfrog.
+//     h/16 (its error: the change from h/4 to h/8, and rounding); predicted 1 for Euler and semi-implicit
+//     steps, 2 for leapfrog. Unknown where H_n - H_0 is not kAboveRounding.
 std::vector<Observation> observe_dynamics(const Map& map, const State& start);
 
 }  // namespace qksolve::coupled

@@ -148,6 +148,13 @@ VectorXd force_rounding(const Coupling& c, const MatrixXd& x) {
   }
 }
 
+VectorXd potential_rounding(const Coupling& c, const MatrixXd& x) {
+  const double d = static_cast<double>(x.cols()), hidden = static_cast<double>(c.W1.rows());
+  if (c.kind == CouplingKind::gradient)
+    return kUnitRoundoff * (1.1 * d + 10 + hidden) * c.W1.norm() * c.v.norm() * x.rowwise().norm();
+  return kUnitRoundoff * (d + 3) * potential(c, x);
+}
+
 double symmetry_rounding(const Coupling& c) {
   if (c.kind != CouplingKind::gradient) return 0;
   return 2 * kUnitRoundoff * (static_cast<double>(c.W1.rows()) + 1) * 0.5 * c.v.cwiseAbs().maxCoeff() *

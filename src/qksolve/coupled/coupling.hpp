@@ -59,9 +59,10 @@ Eigen::VectorXd force_divergence(const Coupling& coupling, const Eigen::MatrixXd
 Eigen::VectorXd potential(const Coupling& coupling, const Eigen::MatrixXd& x);
 
 // Bounds on rounding errors, to first order in the unit roundoff u (an inner product of a and b of length n
-// is off by at most n u |a||b|): of |f| of every row of x, and of |Df - Df'|_F of any token where Df is
-// symmetric.
+// is off by at most n u |a||b|): of |f| of every row of x, of V, and of |Df - Df'|_F of any token where Df is
+// symmetric. There must be a potential for that of V.
 Eigen::VectorXd force_rounding(const Coupling& coupling, const Eigen::MatrixXd& x);
+Eigen::VectorXd potential_rounding(const Coupling& coupling, const Eigen::MatrixXd& x);
 double symmetry_rounding(const Coupling& coupling);
 
 }  // namespace qksolve::coupled

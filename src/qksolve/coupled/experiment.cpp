@@ -20,6 +20,7 @@ using Eigen::VectorXd;
 namespace {
 
 constexpr Index kReferenceTokens = 16384;
+const std::string kOverflowed = "a value overflowed (a smaller step may help)";
 
 // A setting by itself, or with attention over a context.
 struct Unit {
@@ -74,10 +75,15 @@ Outcome run_draw(const Experiment& e, const Unit& unit, std::uint64_t instance) 
 Finding finding_of(const Unit& unit, const Identity& identity) {
   Finding f{unit.setting,          unit.context,   identity.quantity,  true,
             identity.measured,     identity.bound, identity.predicted, 0.0,
-            identity.difference(), identity.bound, Verdict::converged};
-  if (!identity.holds())
-    f.verdict = std::isfinite(identity.difference()) && std::isfinite(identity.bound) ? Verdict::failed
-                                                                                      : Verdict::non_finite;
+            identity.difference(), identity.bound, Verdict::converged, ""};
+  if (identity.holds()) return f;
+  if (std::isfinite(identity.difference()) && std::isfinite(identity.bound)) {
+    f.verdict = Verdict::failed;
+    f.reason = "off by more than rounding allows";
+  } else {
+    f.verdict = Verdict::non_finite;
+    f.reason = kOverflowed;
+  }
   return f;
 }
 
@@ -95,19 +101,31 @@ Finding finding_of(const Unit& unit, const std::vector<Outcome>& draws, std::siz
   f.setting = unit.setting;
   f.context = unit.context;
   f.quantity = first.quantity;
-  const numerics::MeanEstimate m = numerics::mean_estimate(measured);
-  f.measured = m.mean;
-  f.measured_error = std::hypot(m.error.value(), method.mean());
-  if (first.predicted) {
-    const numerics::MeanEstimate p = numerics::mean_estimate(predicted),
-                                 difference = numerics::mean_estimate(measured - predicted);
+  if (first.predicted && predicted.allFinite()) {
+    const numerics::MeanEstimate p = numerics::mean_estimate(predicted);
     f.predicted = p.mean;
     f.predicted_error = p.error;
+  }
+  for (const Outcome& draw : draws)
+    if (const std::string& unknown = draw.observations[which].unknown; !unknown.empty()) {
+      f.verdict = Verdict::unknown;
+      f.reason = unknown;
+      return f;
+    }
+  const numerics::MeanEstimate m = numerics::mean_estimate(measured);
+  const double error = std::hypot(m.error.value(), method.mean());
+  if (!std::isfinite(m.mean) || !std::isfinite(error)) {
+    f.verdict = Verdict::non_finite;
+    f.reason = kOverflowed;
+    return f;
+  }
+  f.measured = m.mean;
+  f.measured_error = error;
+  if (f.predicted) {
+    const numerics::MeanEstimate difference = numerics::mean_estimate(measured - predicted);
     f.difference = difference.mean;
     f.difference_error = std::hypot(difference.error.value(), method.mean());
   }
-  if (!measured.allFinite() || !predicted.allFinite() || !std::isfinite(f.measured_error))
-    f.verdict = Verdict::non_finite;
   return f;
 }
 

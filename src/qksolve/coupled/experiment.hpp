@@ -35,7 +35,7 @@ struct Experiment {
   std::optional<Projections> projections;  // without, q and k ~ N(0, I), independent
 };
 
-enum class Verdict { converged, failed, non_finite };
+enum class Verdict { converged, failed, non_finite, unknown };
 
 // One quantity. exact: where it is off most, in units of the rounding allowed, over all draws and tokens; the
 // errors are that bound. Otherwise means over draws, with standard errors joined to the error of the method.
@@ -44,9 +44,12 @@ struct Finding {
   std::optional<int> context;
   std::string quantity;
   bool exact = false;
-  double measured = 0, measured_error = 0;
+  std::optional<double> measured, measured_error;
   std::optional<double> predicted, predicted_error, difference, difference_error;
-  Verdict verdict = Verdict::converged;  // failed: an exact statement is off by more than rounding allows
+  // failed: an exact statement is off by more than rounding allows; non_finite: what was measured overflowed;
+  // unknown: it could not be measured.
+  Verdict verdict = Verdict::converged;
+  std::string reason;  // where not converged
 };
 
 // In the order of settings; first what has no context. The same for any number of threads. Where

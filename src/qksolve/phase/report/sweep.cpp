@@ -176,10 +176,15 @@ Sweep::Sweep(Json parameters)
     : parameters_(std::move(parameters)),
       alphas_(parameters_.at("alpha").get<std::vector<double>>()),
       omegas_(parameters_.at("omega").get<std::vector<double>>()) {
-  const std::string branch = parameters_.at("branch");
+  const Json& branch = parameters_.at("branch");
   for (const phase::Branch& b : phase::all_branches(parameters_.value("rank", 1)))
     all_branches_.push_back(b.name);
-  branches_ = branch == "all" ? all_branches_ : std::vector<std::string>{branch};
+  if (branch == "all")
+    branches_ = all_branches_;
+  else if (branch.is_string())
+    branches_ = {branch.get<std::string>()};
+  else
+    branches_ = branch.get<std::vector<std::string>>();
   Json definition{{"schema", kSweepSchema}, {"parameters", parameters_}};
   for (std::size_t i = 0; i < size(); ++i) {
     definition["parameters"]["omega"] = omega(i);

@@ -16,8 +16,8 @@ inline const std::string kSweepSchema = "qksolve.phase.sweep/1";
 // constant omega: omega number i / branches, branch number i % branches.
 class Sweep {
  public:
-  // `parameters`: as in the result, with the lists `alpha`, `omega` and the `branch`. Throws
-  // nlohmann::json::exception where something is missing.
+  // `parameters`: as in the result, with the lists `alpha`, `omega` and the `branch`, a word or a list.
+  // Throws nlohmann::json::exception where something is missing.
   explicit Sweep(Json parameters);
 
   const Json& parameters() const { return parameters_; }
