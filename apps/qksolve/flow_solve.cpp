@@ -187,25 +187,25 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   bool all_converged = true;
   Json growth = Json::array();
   Progress progress(context, arguments.run, arguments.parameterizations.size() * arguments.ratio.size());
-  for (const flow::Parameterization& parameterization : arguments.parameterizations) {
-    const std::string name = parameterization.name();
-    for (const double ratio : arguments.ratio) {
-      if (interrupted()) break;
-      const flow::Model model = arguments.model(parameterization, ratio);
-      const flow::Trajectory trajectory = arguments.route()(model, request);
-      Growth laws;
-      if (request.end > 1 && !interrupted())
-        laws = flow::growth_laws(model, request.end, request.tolerance, arguments.route());
-      if (interrupted()) break;
-      for (const auto* points : {&trajectory.at_times, &trajectory.at_losses})
-        for (const Point& point : *points) {
-          result.records.push_back(make_record(point, name, ratio));
-          all_converged = all_converged && point.status == flow::Status::converged;
-        }
-      if (request.end > 1) growth.push_back(make_growth(laws, name, ratio));
-      progress.done("flow solve: " + name + ", ratio " + short_number(ratio));
+  until_interrupt([&] {
+    for (const flow::Parameterization& parameterization : arguments.parameterizations) {
+      const std::string name = parameterization.name();
+      for (const double ratio : arguments.ratio) {
+        const flow::Model model = arguments.model(parameterization, ratio);
+        const flow::Trajectory trajectory = arguments.route()(model, request);
+        Growth laws;
+        if (request.end > 1)
+          laws = flow::growth_laws(model, request.end, request.tolerance, arguments.route(), interrupted);
+        for (const auto* points : {&trajectory.at_times, &trajectory.at_losses})
+          for (const Point& point : *points) {
+            result.records.push_back(make_record(point, name, ratio));
+            all_converged = all_converged && point.status == flow::Status::converged;
+          }
+        if (request.end > 1) growth.push_back(make_growth(laws, name, ratio));
+        progress.done("flow solve: " + name + ", ratio " + short_number(ratio));
+      }
     }
-  }
+  });
   result.summary["growth"] = growth;
   output.write(result);
   if (!arguments.run.quiet && !result.records.empty()) print_tables(context.err, result.records, growth);

@@ -5,6 +5,7 @@
 #include "cli/usage.hpp"
 #include "commands.hpp"
 #include "phase_arguments.hpp"
+#include "qksolve/numerics/interrupt.hpp"
 #include "qksolve/phase/equations/thresholds.hpp"
 
 namespace qksolve::app {
@@ -96,18 +97,20 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   thresholds.below = phase::branch_named(arguments.between[1]);
   bool all_converged = true;
   Progress progress(context, arguments.run, arguments.omega.size());
-  for (const double omega : arguments.omega) {
-    const phase::Model model = arguments.model(omega);
-    const auto found = phase::find_thresholds(
-        model, arguments.make_quadrature(model, static_cast<int>(arguments.run.threads)), thresholds,
-        arguments.which, interrupted);
-    if (interrupted()) break;
-    for (const Threshold& t : found) {
-      result.records.push_back(make_record(t, omega));
-      all_converged = all_converged && t.status == ThresholdStatus::converged;
+  until_interrupt([&] {
+    for (const double omega : arguments.omega) {
+      const phase::Model model = arguments.model(omega);
+      const auto found = phase::find_thresholds(
+          model, arguments.make_quadrature(model, static_cast<int>(arguments.run.threads)), thresholds,
+          arguments.which, interrupted);
+      numerics::throw_if(interrupted);
+      for (const Threshold& t : found) {
+        result.records.push_back(make_record(t, omega));
+        all_converged = all_converged && t.status == ThresholdStatus::converged;
+      }
+      progress.done("phase critical: omega " + short_number(omega));
     }
-    progress.done("phase critical: omega " + short_number(omega));
-  }
+  });
   output.write(result);
   if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.records);
   return exit_code(all_converged);

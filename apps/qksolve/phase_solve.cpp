@@ -7,6 +7,7 @@
 #include "cli/usage.hpp"
 #include "commands.hpp"
 #include "phase_arguments.hpp"
+#include "qksolve/numerics/interrupt.hpp"
 #include "qksolve/phase/report/phase_record.hpp"
 
 namespace qksolve::app {
@@ -129,33 +130,33 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   solve.trace = arguments.trace;
   bool all_converged = true;
   Progress progress(context, arguments.run, arguments.omega.size() * arguments.alpha.size() * wanted.size());
-  for (const double omega : arguments.omega) {
-    if (interrupted()) break;
-    const phase::Model model = arguments.model(omega);
-    phase::BranchSolver solver(
-        model, arguments.make_quadrature(model, static_cast<int>(arguments.run.threads)), solve);
-    solver.set_interrupt(interrupted);
-    for (const double alpha : arguments.alpha) {
-      std::vector<BranchSolution> solutions;
-      for (const phase::Branch& branch : wanted) {
-        if (interrupted()) break;
-        solutions.push_back(solver.solve(alpha, branch, start));
-        progress.done("phase solve: alpha " + short_number(alpha) + ", omega " + short_number(omega) + ", " +
-                      branch.name);
+  until_interrupt([&] {
+    for (const double omega : arguments.omega) {
+      const phase::Model model = arguments.model(omega);
+      phase::BranchSolver solver(
+          model, arguments.make_quadrature(model, static_cast<int>(arguments.run.threads)), solve);
+      solver.set_interrupt(interrupted);
+      for (const double alpha : arguments.alpha) {
+        std::vector<BranchSolution> solutions;
+        for (const phase::Branch& branch : wanted) {
+          solutions.push_back(solver.solve(alpha, branch, start));
+          numerics::throw_if(interrupted);
+          progress.done("phase solve: alpha " + short_number(alpha) + ", omega " + short_number(omega) +
+                        ", " + branch.name);
+        }
+        std::vector<Json> records;
+        for (const BranchSolution& s : solutions) {
+          const bool absent = s.status == Status::branch_changed;
+          all_converged =
+              all_converged && (s.status == Status::converged || (absent && arguments.branch == "all"));
+          records.push_back(results::phase_record(s, omega, variance, solver.quadrature()));
+          if (result.trace) add_trace(*result.trace, s, omega, variance);
+        }
+        results::mark_global_minimum(records);
+        std::move(records.begin(), records.end(), std::back_inserter(result.records));
       }
-      if (interrupted()) break;
-      std::vector<Json> records;
-      for (const BranchSolution& s : solutions) {
-        const bool absent = s.status == Status::branch_changed;
-        all_converged =
-            all_converged && (s.status == Status::converged || (absent && arguments.branch == "all"));
-        records.push_back(results::phase_record(s, omega, variance, solver.quadrature()));
-        if (result.trace) add_trace(*result.trace, s, omega, variance);
-      }
-      results::mark_global_minimum(records);
-      std::move(records.begin(), records.end(), std::back_inserter(result.records));
     }
-  }
+  });
   output.write(result);
   if (!arguments.run.quiet && !result.records.empty())
     print_table(context.err, result.records, arguments.rank);

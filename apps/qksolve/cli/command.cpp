@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "cli/usage.hpp"
+#include "qksolve/numerics/interrupt.hpp"
 
 namespace qksolve::app {
 
@@ -48,6 +49,13 @@ void install_interrupt_handlers() {
   struct sigaction hangup {};
   sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
+}
+
+void until_interrupt(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const numerics::Interrupted&) {  // the exit code and the result tell
+  }
 }
 
 RunArguments::RunArguments() : threads(std::max(1U, std::thread::hardware_concurrency())) {}

@@ -23,9 +23,13 @@ struct Context {
       : out(results), err(messages), argv(std::move(words)) {}
 };
 
-// Whether SIGINT, SIGTERM or SIGHUP came in; main installs the handlers.
+// Whether SIGINT, SIGTERM or SIGHUP came in; main installs the handlers. The numerics::Interrupt of every
+// command.
 bool interrupted();
 void install_interrupt_handlers();
+
+// Does the long part of a command, to its end or until an interrupt: what is finished by then stays.
+void until_interrupt(const std::function<void()>& work);
 
 // --seed, --threads, -o, --csv, --quiet, --progress.
 struct RunArguments {

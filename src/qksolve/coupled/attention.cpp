@@ -3,6 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "qksolve/numerics/long_calls.hpp"
 #include "qksolve/numerics/singular_values.hpp"
 
 namespace qksolve::coupled {
@@ -24,13 +25,15 @@ bool couples(Integrator integrator) {
 
 }  // namespace
 
-MatrixXd attention_logits(const State& state) {
-  return state.k * (state.q.transpose() / std::sqrt(static_cast<double>(state.q.cols())));
+MatrixXd attention_logits(const State& state, const numerics::Interrupt& interrupted) {
+  return numerics::product(state.k, state.q.transpose() / std::sqrt(static_cast<double>(state.q.cols())),
+                           interrupted);
 }
 
-VectorXd softmax_columns(MatrixXd& logits) {
+VectorXd softmax_columns(MatrixXd& logits, const numerics::Interrupt& interrupted) {
   VectorXd entropy(logits.cols());
   for (Index i = 0; i < logits.cols(); ++i) {
+    numerics::throw_if(interrupted);
     auto column = logits.col(i).array();
     const ArrayXd below_largest = column - column.maxCoeff();
     column = below_largest.exp();
@@ -41,17 +44,19 @@ VectorXd softmax_columns(MatrixXd& logits) {
   return entropy;
 }
 
-std::vector<Observation> measure_attention(const State& state, const numerics::RandomStream& probes) {
+std::vector<Observation> measure_attention(const State& state, const numerics::RandomStream& probes,
+                                           const numerics::Interrupt& interrupted) {
   const Index T = state.q.rows();
   if (T < 2) throw std::invalid_argument("a context has at least 2 tokens");
   const double tokens = static_cast<double>(T), pairs = tokens * (tokens - 1);
-  MatrixXd a = attention_logits(state);
+  MatrixXd a = attention_logits(state, interrupted);
   const VectorXd diagonal = a.diagonal();
   const double mean = (a.sum() - diagonal.sum()) / pairs;
   const double square = (a.array() - mean).square().sum() - (diagonal.array() - mean).square().sum();
-  const VectorXd entropy = softmax_columns(a);
+  const VectorXd entropy = softmax_columns(a, interrupted);
   const double concentration = tokens * a.colwise().squaredNorm().mean(), self = a.diagonal().sum();
-  const numerics::SpectrumSummary spectrum = numerics::summarize_spectrum(a, probes);
+  const numerics::SpectrumSummary spectrum =
+      numerics::summarize_spectrum(a, probes, numerics::kFullSpectrum, interrupted);
   return {{"diagonal_logit_mean", diagonal.mean(), 0, {}},
           {"diagonal_logit_variance", variance(diagonal), 0, {}},
           {"offdiagonal_logit_mean", mean, 0, {}},
@@ -68,11 +73,12 @@ std::vector<Observation> measure_attention(const State& state, const numerics::R
 }
 
 std::vector<std::optional<double>> predict_attention(const Map& map, const State& reference, int context,
-                                                     bool standard_normal) {
+                                                     bool standard_normal,
+                                                     const numerics::Interrupt& interrupted) {
   const Index half = reference.q.rows() / 2;
   const double d = static_cast<double>(reference.q.cols()), root = std::sqrt(d), h = map.step_size,
                T = static_cast<double>(context), count = static_cast<double>(half);
-  const State evolved = evolve(map, reference);
+  const State evolved = evolve(map, reference, interrupted);
   const auto q = evolved.q.topRows(half), k = evolved.k.bottomRows(half);
   const double off_mean = q.colwise().mean().dot(k.colwise().mean()) / root;
   const double off_variance =
@@ -115,31 +121,32 @@ VectorXd energy(const Coupling& coupling, const State& z) {
   return 0.5 * z.k.rowwise().squaredNorm() + potential(coupling, z.q);
 }
 
-VectorXd energy_change(const Map& map, const State& start) {
-  return energy(map.coupling, evolve(map, start)) - energy(map.coupling, start);
+VectorXd energy_change(const Map& map, const State& start, const numerics::Interrupt& interrupted) {
+  return energy(map.coupling, evolve(map, start, interrupted)) - energy(map.coupling, start);
 }
 
 // Of the energy with h/2^level and h/2^(level + 1).
-double energy_order(const Map& map, const State& start, int level) {
+double energy_order(const Map& map, const State& start, int level, const numerics::Interrupt& interrupted) {
   double drift[2];
   for (int i = 0; i < 2; ++i) {
     Map finer = map;
     finer.steps = map.steps << (level + i);
     finer.step_size = std::ldexp(map.step_size, -(level + i));
-    drift[i] = mean_of_squares(energy_change(finer, start));
+    drift[i] = mean_of_squares(energy_change(finer, start, interrupted));
   }
   return std::log2(drift[0] / drift[1]) / 2;
 }
 
 }  // namespace
 
-std::vector<Observation> observe_dynamics(const Map& map, const State& start) {
+std::vector<Observation> observe_dynamics(const Map& map, const State& start,
+                                          const numerics::Interrupt& interrupted) {
   const Integrator integrator = map.integrator;
   const double h = map.step_size;
   if (integrator == Integrator::standard) return {};
   std::vector<Observation> found;
-  const State end = evolve(map, start);
-  const MatrixXd f = force(map.coupling, start.q), D = force_derivative(map.coupling, start.q);
+  const State end = evolve(map, start, interrupted);
+  const MatrixXd f = force(map.coupling, start.q), D = force_derivative(map.coupling, start.q, interrupted);
   const Index d = start.q.cols();
   MatrixXd Dk(start.k.rows(), d);
   for (Index t = 0; t < start.k.rows(); ++t)
@@ -148,7 +155,7 @@ std::vector<Observation> observe_dynamics(const Map& map, const State& start) {
   const bool coupled_not_reversible =
       integrator == Integrator::euler || integrator == Integrator::semi_implicit;
   if (integrator != Integrator::leapfrog) {  // whose defect is an exact statement
-    const State back = flipped(evolve(map, flipped(end)));
+    const State back = flipped(evolve(map, flipped(end), interrupted));
     Observation defect{"reversibility_defect", 0, 0, {}};
     defect.measured = mean_norm(back.q - start.q, back.k - start.k);
     if (coupled_not_reversible) defect.predicted = map.steps * h * h * mean_norm(f, Dk);
@@ -157,18 +164,19 @@ std::vector<Observation> observe_dynamics(const Map& map, const State& start) {
   if (integrator == Integrator::leapfrog && map.steps == 1) {
     Map euler = map;
     euler.integrator = Integrator::euler;
-    found.push_back({"key_gap", mean_norm(end.k - evolve(euler, start).k), 0, h * h / 2 * mean_norm(Dk)});
+    found.push_back(
+        {"key_gap", mean_norm(end.k - evolve(euler, start, interrupted).k), 0, h * h / 2 * mean_norm(Dk)});
   }
   if (map.coupling.has_potential()) {
-    Observation drift{"energy_drift", energy_change(map, start).mean(), 0, {}};
+    Observation drift{"energy_drift", energy_change(map, start, interrupted).mean(), 0, {}};
     if (integrator == Integrator::euler)
       drift.predicted = map.steps * h * h / 2 *
                         (f.rowwise().squaredNorm() - start.k.cwiseProduct(Dk).rowwise().sum()).mean();
     found.push_back(drift);
     if (couples(integrator) && h > 0 && map.steps > 0) {
-      Observation order{"energy_order", energy_order(map, start, 3), 0,
+      Observation order{"energy_order", energy_order(map, start, 3, interrupted), 0,
                         integrator == Integrator::leapfrog ? 2.0 : 1.0};
-      order.measured_error = std::abs(order.measured - energy_order(map, start, 2));
+      order.measured_error = std::abs(order.measured - energy_order(map, start, 2, interrupted));
       found.push_back(order);
     }
   }

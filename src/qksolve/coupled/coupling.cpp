@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "qksolve/coupled/draws.hpp"
+#include "qksolve/numerics/long_calls.hpp"
 
 namespace qksolve::coupled {
 
@@ -101,7 +102,7 @@ MatrixXd force(const Coupling& c, const MatrixXd& x) {
   }
 }
 
-MatrixXd force_derivative(const Coupling& c, const MatrixXd& x) {
+MatrixXd force_derivative(const Coupling& c, const MatrixXd& x, const numerics::Interrupt& interrupted) {
   const Index d = x.cols(), tokens = x.rows();
   if (c.kind == CouplingKind::linear) return c.A.replicate(1, tokens);
   if (c.kind == CouplingKind::harmonic)
@@ -109,9 +110,11 @@ MatrixXd force_derivative(const Coupling& c, const MatrixXd& x) {
   // One product for all tokens.
   const Factors f = network_derivative(c, x);
   MatrixXd right(c.W1.rows(), tokens * d);
-  for (Index t = 0; t < tokens; ++t)
+  for (Index t = 0; t < tokens; ++t) {
+    numerics::throw_if(interrupted);
     right.middleCols(t * d, d) = f.slopes.row(t).transpose().asDiagonal() * c.W1;
-  return f.left * right;
+  }
+  return numerics::product(f.left, right, interrupted);
 }
 
 VectorXd force_divergence(const Coupling& c, const MatrixXd& x) {

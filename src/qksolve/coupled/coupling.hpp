@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <string>
 
+#include "qksolve/numerics/interrupt.hpp"
+
 namespace qksolve::coupled {
 
 // mlp: f(x) = W2 silu(W1 x). gradient: f = -grad V with V(x) = v . silu(W1 x). linear: f(x) = A x. harmonic:
@@ -50,7 +52,9 @@ Coupling draw_coupling(const CouplingDraw& draw);
 Eigen::MatrixXd force(const Coupling& coupling, const Eigen::MatrixXd& x);
 
 // Df of every row of x, side by side: d x (T d), the derivative at row t in columns t d ... t d + d - 1.
-Eigen::MatrixXd force_derivative(const Coupling& coupling, const Eigen::MatrixXd& x);
+// Throws numerics::Interrupted.
+Eigen::MatrixXd force_derivative(const Coupling& coupling, const Eigen::MatrixXd& x,
+                                 const numerics::Interrupt& interrupted = {});
 
 // tr Df of every row of x.
 Eigen::VectorXd force_divergence(const Coupling& coupling, const Eigen::MatrixXd& x);
