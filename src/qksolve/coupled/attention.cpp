@@ -88,10 +88,18 @@ std::vector<std::optional<double>> predict_attention(const Map& map, const State
     mean = off_mean;
     if (!couples(map.integrator)) spread = off_variance;
     if (couples(map.integrator)) {
-      const double divergence = force_divergence(map.coupling, reference.q).mean();
+      const bool exact = map.integrator == Integrator::euler && map.steps == 1;
+      VectorXd divergences(reference.q.rows());
+      MatrixXd f(exact ? reference.q.rows() : 0, reference.q.cols());
+      for_token_groups(map.coupling, reference.q.rows(), [&](Index first, Index count) {
+        numerics::throw_if(interrupted);
+        const MatrixXd group = reference.q.middleRows(first, count);
+        divergences.segment(first, count) = force_divergence(map.coupling, group);
+        if (exact) f.middleRows(first, count) = force(map.coupling, group);
+      });
+      const double divergence = divergences.mean();
       mean = root * map.steps * h * (1 + divergence / d);
-      if (map.integrator == Integrator::euler && map.steps == 1) {
-        const MatrixXd f = force(map.coupling, reference.q);
+      if (exact) {
         const VectorXd along = reference.q.cwiseProduct(f).rowwise().sum();
         const double f_square = f.rowwise().squaredNorm().mean();
         spread = 1 + 2 * h * h + h * h * (variance(along) + 2 * divergence + h * h * f_square) / d;

@@ -1,5 +1,6 @@
 #include "qksolve/coupled/coupling.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -87,6 +88,19 @@ Coupling draw_coupling(const CouplingDraw& draw) {
   if (c.kind == CouplingKind::linear)
     c.A = weights(Purpose::linear_weights, draw.dimension, draw.dimension, 1 / d);
   return c;
+}
+
+void for_token_groups(const Coupling& c, Index tokens, const std::function<void(Index, Index)>& work) {
+  // A multiple of the rows that the kernels of matrix products take at once: the bits are those of one
+  // product.
+  constexpr Index least = 96, hidden_units = Index{1} << 22;
+  const Index hidden = std::max<Index>(c.W1.rows(), 1),
+              width = std::max<Index>(hidden_units / hidden / least, 1) * least;
+  for (Index first = 0; first < tokens;) {
+    const Index count = tokens - first < 2 * width ? tokens - first : width;
+    work(first, count);
+    first += count;
+  }
 }
 
 MatrixXd force(const Coupling& c, const MatrixXd& x) {

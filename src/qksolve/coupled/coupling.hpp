@@ -8,6 +8,7 @@
 
 #include <Eigen/Core>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "qksolve/numerics/interrupt.hpp"
@@ -47,6 +48,11 @@ struct CouplingDraw {
 // Independent Gaussian weights, for x ~ N(0, I) and scale 1 of the size that makes the entries of f of order
 // 1: W1 ~ N(0, scale^2/d), W2 ~ N(0, scale^2/hidden), v ~ N(0, scale^2 d/hidden), A ~ N(0, scale^2/d).
 Coupling draw_coupling(const CouplingDraw& draw);
+
+// Calls work(first, count) for groups of tokens, none too many for a matrix of all their hidden units, or for
+// the time in which an interrupt wants to be heard. For the default sizes there is one.
+void for_token_groups(const Coupling& coupling, Eigen::Index tokens,
+                      const std::function<void(Eigen::Index first, Eigen::Index count)>& work);
 
 // f of every row of x (T x d), T x d.
 Eigen::MatrixXd force(const Coupling& coupling, const Eigen::MatrixXd& x);

@@ -15,9 +15,6 @@ using Eigen::VectorXd;
 namespace {
 
 constexpr Index kGroup = 16;  // tokens whose Jacobians are made at a time
-// Tokens that are evolved at a time, so that all their hidden units together take little time and memory; a
-// multiple of what the kernels of matrix products take at once, so that the bits are those of one product.
-constexpr Index kEvolvedTogether = 96, kHiddenTogether = Index{1} << 22;
 
 bool only_kicks(const Stage& s) { return s.drift == 0 && s.query_force == 0 && s.key_force == 0; }
 
@@ -78,10 +75,7 @@ State evolve(const Map& map, const State& start, const numerics::Interrupt& inte
   validate(map, start);
   State end = start;
   const std::vector<Stage> all = stages(map);
-  const Index tokens = start.q.rows(), hidden = std::max<Index>(map.coupling.W1.rows(), start.q.cols()),
-              width = std::max<Index>(kHiddenTogether / hidden / kEvolvedTogether, 1) * kEvolvedTogether;
-  for (Index first = 0; first < tokens;) {
-    const Index count = tokens - first < 2 * width ? tokens - first : width;
+  for_token_groups(map.coupling, start.q.rows(), [&](Index first, Index count) {
     State group{start.q.middleRows(first, count), start.k.middleRows(first, count)};
     for (const Stage& stage : all) {
       numerics::throw_if(interrupted);
@@ -89,8 +83,7 @@ State evolve(const Map& map, const State& start, const numerics::Interrupt& inte
     }
     end.q.middleRows(first, count) = group.q;
     end.k.middleRows(first, count) = group.k;
-    first += count;
-  }
+  });
   return end;
 }
 
