@@ -227,25 +227,27 @@ int run(const TrainArguments& arguments, const Options& options, Context& contex
     };
     // A run that has finished is kept even where an interruption, or the failure of another one, ends them
     // all; the others stop at their next step, and save their states.
-    numerics::run_tasks(
-        tasks, static_cast<int>(arguments.run.threads),
-        [&](std::size_t i) -> std::string {
-          try {
-            finish(i, train(
-                          arguments, runs[i], folder.empty() ? "" : checkpoints[i], definitions[i],
-                          [&] { return interrupted() || failed; },
-                          [&](const transformer::Evaluation& e) {
-                            const std::scoped_lock lock(mutex);
-                            progress.done("coupled train: " + runs[i].name() + ", step " +
-                                          std::to_string(e.step) + ", loss " + short_number(e.loss, 4));
-                          }));
-          } catch (...) {
-            failed = true;
-            throw;
-          }
-          return "finished";
-        },
-        [](std::size_t, const std::string&) {}, interrupted);
+    until_interrupt([&] {
+      numerics::run_tasks(
+          tasks, static_cast<int>(arguments.run.threads),
+          [&](std::size_t i) -> std::string {
+            try {
+              finish(i, train(
+                            arguments, runs[i], folder.empty() ? "" : checkpoints[i], definitions[i],
+                            [&] { return interrupted() || failed; },
+                            [&](const transformer::Evaluation& e) {
+                              const std::scoped_lock lock(mutex);
+                              progress.done("coupled train: " + runs[i].name() + ", step " +
+                                            std::to_string(e.step) + ", loss " + short_number(e.loss, 4));
+                            }));
+            } catch (...) {
+              failed = true;
+              throw;
+            }
+            return "finished";
+          },
+          [](std::size_t, const std::string&) {}, interrupted);
+    });
   }
   // What is kept in a work file needs no other place.
   if (interrupted() && store.in_file()) {

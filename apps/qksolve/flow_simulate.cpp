@@ -240,6 +240,7 @@ void put_measurement(Json& record, const Measurement& m) {
 // Largest differences to the reduced flow, which starts at the same point and follows the same gradient.
 Json compare_with_flow(const flow::Model& model, const std::vector<Measurement>& measurements) {
   flow::Request request;
+  request.interrupted = interrupted;
   for (const Measurement& m : measurements) request.times.push_back(m.t);
   request.end = std::max(request.end, measurements.back().t);
   const flow::Trajectory reduced = flow::closed_form(model, request);
@@ -291,8 +292,9 @@ Json attention_metrics(const Arguments& arguments, const std::vector<flow::Seque
 // What is measured, and what the reduced model has at the same (u, beta).
 Json attention_metrics(const Arguments& arguments, const flow::FullModel& full) {
   const flow::Task& task = full.model().task;
-  const auto sequences = flow::draw_sequences(task, static_cast<int>(arguments.test_sequences),
-                                              static_cast<std::uint64_t>(arguments.run.seed) ^ kTestStream);
+  const auto sequences =
+      flow::draw_sequences(task, static_cast<int>(arguments.test_sequences),
+                           static_cast<std::uint64_t>(arguments.run.seed) ^ kTestStream, interrupted);
   const int top =
       flow::top_count(arguments.top_fraction, task.distinct_per_sequence + task.common_per_sequence);
   const Measurement m = full.measure();
@@ -343,10 +345,9 @@ void run_preset(const Arguments& arguments, PresetRun& preset) {
   const flow::SyntheticTraining& training = preset.training;
   flow::SyntheticModel model(training);
   const flow::SyntheticRun trained = flow::train(model, interrupted);
-  if (interrupted()) return;
   Json record = coordinates(training.parameterization, preset.ratio);
   put(record, "attention_fraction", training.frozen_attention);
-  preset.attention = record;
+  Json attention = record;
   put_status(record, trained.status, trained.reason);
   record["step"] = trained.steps;
   put(record, "t", static_cast<double>(trained.steps));
@@ -354,14 +355,18 @@ void run_preset(const Arguments& arguments, PresetRun& preset) {
     put(record, "loss", trained.loss);
     put(record, "loss_error", trained.loss_error);
   }
+  if (arguments.test_sequences > 0) {
+    std::mt19937_64 random(training.seed ^ kTestStream);
+    const auto batch =
+        flow::SyntheticModel::draw(static_cast<int>(arguments.test_sequences), random, interrupted);
+    attention.update(attention_metrics(arguments, model.metrics(batch, arguments.top_fraction, interrupted)));
+    if (!training.frozen_attention) {
+      record["p"] = attention["mass"];
+      record["p_error"] = attention["mass_error"];
+    }
+  }
   preset.record = record;
-  if (arguments.test_sequences == 0) return;
-  std::mt19937_64 random(training.seed ^ kTestStream);
-  const auto batch = flow::SyntheticModel::draw(static_cast<int>(arguments.test_sequences), random);
-  preset.attention.update(attention_metrics(arguments, model.metrics(batch, arguments.top_fraction)));
-  if (training.frozen_attention) return;
-  preset.record["p"] = preset.attention["mass"];
-  preset.record["p_error"] = preset.attention["mass_error"];
+  preset.attention = attention;
 }
 
 int run_presets(const Arguments& arguments, const Options& options, Context& context) {
@@ -387,12 +392,14 @@ int run_presets(const Arguments& arguments, const Options& options, Context& con
       }
   Progress progress(context, arguments.run, runs.size());
   std::mutex mutex;
-  numerics::parallel_for(std::ssize(runs), static_cast<int>(arguments.run.threads), 1, [&] {
-    return [&](std::ptrdiff_t i) {
-      run_preset(arguments, runs[static_cast<std::size_t>(i)]);
-      const std::lock_guard lock(mutex);
-      progress.done("flow simulate: preset " + arguments.preset);
-    };
+  const auto work = [&](std::ptrdiff_t i) {
+    run_preset(arguments, runs[static_cast<std::size_t>(i)]);
+    const std::scoped_lock lock(mutex);
+    progress.done("flow simulate: preset " + arguments.preset);
+  };
+  until_interrupt([&] {
+    numerics::parallel_for(
+        std::ssize(runs), static_cast<int>(arguments.run.threads), 1, [&] { return work; }, interrupted);
   });
   bool all_converged = true;
   Json attention = Json::array();
@@ -427,41 +434,42 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   for (const flow::Parameterization& parameterization : arguments.parameterizations)
     for (const double ratio : arguments.ratio) {
       const std::string name = parameterization.name();
-      const flow::Model model = arguments.model(parameterization, ratio);
-      flow::FullModel full(model, training);
-      const flow::TrainingRun trained = flow::train(full, arguments.record_steps(), interrupted);
-      if (trained.status ==
-          flow::Status::failed) {  // interrupted: a run of fixed length that did not reach it
-        result.missing.push_back(name + ", ratio " + to_text(ratio));
-        continue;
-      }
-      std::optional<flow::Invariant> invariant;
-      if (follows_flow) invariant.emplace(model);
-      auto add_record = [&](flow::Status status, const std::string& reason, const Measurement* m) {
-        Json record = coordinates(parameterization, ratio);
-        put_status(record, status, reason);
-        if (m != nullptr) put_measurement(record, *m);
-        if (m != nullptr && invariant)
-          put(record, "invariant_drift",
-              invariant->drift(std::max(0.0, m->u - model.start.u), std::max(model.start.beta, m->beta)));
-        result.records.push_back(record);
-      };
-      for (const Measurement& m : trained.measurements) add_record(flow::Status::converged, "", &m);
-      if (trained.status != flow::Status::converged) {
-        all_converged = false;
-        add_record(trained.status, trained.reason + "; the state is the last that was measured before",
-                   trained.measurements.empty() ? nullptr : &trained.measurements.back());
-      } else {
-        if (follows_flow && !trained.measurements.empty()) {
+      const bool done = until_interrupt([&] {
+        const flow::Model model = arguments.model(parameterization, ratio);
+        flow::FullModel full(model, training, interrupted);
+        std::optional<flow::Invariant> invariant;
+        if (follows_flow) invariant.emplace(model);
+        std::vector<Json> records;
+        auto add_record = [&](flow::Status status, const std::string& reason, const Measurement* m) {
+          Json record = coordinates(parameterization, ratio);
+          put_status(record, status, reason);
+          if (m != nullptr) put_measurement(record, *m);
+          if (m != nullptr && invariant)
+            put(record, "invariant_drift",
+                invariant->drift(std::max(0.0, m->u - model.start.u), std::max(model.start.beta, m->beta)));
+          records.push_back(record);
+        };
+        const flow::TrainingRun trained =
+            flow::train(full, arguments.record_steps(),
+                        [&](const Measurement& m) { add_record(flow::Status::converged, "", &m); });
+        const bool whole = trained.status == flow::Status::converged;
+        if (!whole)
+          add_record(trained.status, trained.reason + "; the state is the last that was measured before",
+                     trained.measurements.empty() ? nullptr : &trained.measurements.back());
+        if (whole && arguments.test_sequences > 0) {
+          Json metrics = coordinates(parameterization, ratio);
+          metrics.update(attention_metrics(arguments, full));
+          attention.push_back(metrics);
+        }
+        if (whole && follows_flow && !trained.measurements.empty()) {
           comparison.push_back(coordinates(parameterization, ratio));
           comparison.back().update(compare_with_flow(model, trained.measurements));
         }
-        if (arguments.test_sequences > 0) {
-          attention.push_back(coordinates(parameterization, ratio));
-          attention.back().update(attention_metrics(arguments, full));
-        }
-      }
-      progress.done("flow simulate: " + name + ", ratio " + short_number(ratio));
+        all_converged = all_converged && whole;
+        std::move(records.begin(), records.end(), std::back_inserter(result.records));
+        progress.done("flow simulate: " + name + ", ratio " + short_number(ratio));
+      });
+      if (!done) result.missing.push_back(name + ", ratio " + to_text(ratio));
     }
   if (follows_flow) result.summary["reduced_flow"] = comparison;
   if (arguments.test_sequences > 0) result.summary["attention"] = attention;

@@ -205,24 +205,22 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   for (const flow::Parameterization& parameterization : arguments.parameterizations) {
     const std::string name = parameterization.name();
     for (const double ratio : arguments.ratio) {
-      const flow::Model model = arguments.model(parameterization, ratio);
-      flow::Trajectory trajectory;
-      if (!interrupted()) trajectory = arguments.route()(model, request);
-      if (arguments.method == "ode" && !interrupted()) name_the_way_out(trajectory, model, request);
-      Growth laws;
-      if (request.end > 1 && !interrupted())
-        laws = flow::growth_laws(model, request.end, request.tolerance, arguments.route());
-      if (interrupted()) {  // the last trajectory may have been cut short
-        result.missing.push_back(name + ", ratio " + to_text(ratio));
-        continue;
-      }
-      for (const auto* points : {&trajectory.at_times, &trajectory.at_losses})
-        for (const Point& point : *points) {
-          result.records.push_back(make_record(point, name, ratio));
-          all_converged = all_converged && point.status == flow::Status::converged;
-        }
-      if (request.end > 1) growth.push_back(make_growth(laws, name, ratio));
-      progress.done("flow solve: " + name + ", ratio " + short_number(ratio));
+      const bool done = until_interrupt([&] {
+        const flow::Model model = arguments.model(parameterization, ratio);
+        flow::Trajectory trajectory = arguments.route()(model, request);
+        if (arguments.method == "ode") name_the_way_out(trajectory, model, request);
+        Growth laws;
+        if (request.end > 1)
+          laws = flow::growth_laws(model, request.end, request.tolerance, arguments.route(), interrupted);
+        for (const auto* points : {&trajectory.at_times, &trajectory.at_losses})
+          for (const Point& point : *points) {
+            result.records.push_back(make_record(point, name, ratio));
+            all_converged = all_converged && point.status == flow::Status::converged;
+          }
+        if (request.end > 1) growth.push_back(make_growth(laws, name, ratio));
+        progress.done("flow solve: " + name + ", ratio " + short_number(ratio));
+      });
+      if (!done) result.missing.push_back(name + ", ratio " + to_text(ratio));
     }
   }
   result.summary["growth"] = growth;

@@ -179,9 +179,10 @@ double PhaseArguments::variance() const {
 }
 
 phase::Quadrature PhaseArguments::make_quadrature(const phase::Model& model, int threads) const {
-  return quadrature == "jump" ? phase::jump_quadrature(model, threads)
-                              : phase::random_quadrature(model, phase::attention_loss(model),
-                                                         static_cast<std::uint64_t>(run.seed), threads);
+  return quadrature == "jump"
+             ? phase::jump_quadrature(model, threads, interrupted)
+             : phase::random_quadrature(model, phase::attention_loss(model),
+                                        static_cast<std::uint64_t>(run.seed), threads, interrupted);
 }
 
 phase::SolveOptions PhaseArguments::solve_options() const {

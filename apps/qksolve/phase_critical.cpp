@@ -5,6 +5,7 @@
 #include "cli/usage.hpp"
 #include "commands.hpp"
 #include "phase_arguments.hpp"
+#include "qksolve/numerics/interrupt.hpp"
 #include "qksolve/phase/equations/thresholds.hpp"
 
 namespace qksolve::app {
@@ -97,21 +98,19 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   bool all_converged = true;
   Progress progress(context, arguments.run, arguments.omega.size());
   for (const double omega : arguments.omega) {
-    const phase::Model model = arguments.model(omega);
-    std::vector<Threshold> found;
-    if (!interrupted())
-      found = phase::find_thresholds(
+    const bool done = until_interrupt([&] {
+      const phase::Model model = arguments.model(omega);
+      const auto found = phase::find_thresholds(
           model, arguments.make_quadrature(model, static_cast<int>(arguments.run.threads)), thresholds,
           arguments.which, interrupted);
-    if (interrupted()) {  // the last search may have been cut short
-      result.missing.push_back("omega " + to_text(omega));
-      continue;
-    }
-    for (const Threshold& t : found) {
-      result.records.push_back(make_record(t, omega));
-      all_converged = all_converged && t.status == ThresholdStatus::converged;
-    }
-    progress.done("phase critical: omega " + short_number(omega));
+      numerics::throw_if(interrupted);
+      for (const Threshold& t : found) {
+        result.records.push_back(make_record(t, omega));
+        all_converged = all_converged && t.status == ThresholdStatus::converged;
+      }
+      progress.done("phase critical: omega " + short_number(omega));
+    });
+    if (!done) result.missing.push_back("omega " + to_text(omega));
   }
   write_result(output, result, context);
   if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.records);

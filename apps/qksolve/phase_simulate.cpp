@@ -232,24 +232,6 @@ void print_table(std::ostream& err, const Json& summary) {
   table.print(err);
 }
 
-// Calls work(i, mutex) for i = 0 .. count - 1 on several threads until an interrupt; throws what one of them
-// threw.
-void in_parallel(std::size_t count, int threads, const std::function<void(std::size_t, std::mutex&)>& work) {
-  std::mutex mutex;
-  std::exception_ptr failure;
-  numerics::parallel_for(static_cast<std::ptrdiff_t>(count), threads, 1, [&] {
-    return [&](std::ptrdiff_t i) {
-      try {
-        if (!interrupted()) work(static_cast<std::size_t>(i), mutex);
-      } catch (...) {
-        const std::scoped_lock lock(mutex);
-        failure = std::current_exception();
-      }
-    };
-  });
-  if (failure) std::rethrow_exception(failure);
-}
-
 // The path prediction at every place (alpha, omega, d, init), over the iterations that the trace has there.
 std::vector<std::pair<Json, std::vector<Json>>> predictions(const Arguments& arguments,
                                                             const std::vector<Init>& inits,
@@ -269,7 +251,8 @@ std::vector<std::pair<Json, std::vector<Json>>> predictions(const Arguments& arg
           paths.push_back(
               {{{"alpha", alpha}, {"omega", omega}, {"d", d}, {"init", phase::init_name(init)}}, {}});
         }
-  in_parallel(places.size(), threads, [&](std::size_t i, std::mutex&) {
+  const auto predict = [&](std::ptrdiff_t at) {
+    const auto i = static_cast<std::size_t>(at);
     const Place& place = places[i];
     int steps = 0;
     for (const Json& row : trace)
@@ -282,7 +265,9 @@ std::vector<std::pair<Json, std::vector<Json>>> predictions(const Arguments& arg
         phase::predict_message_passing(
             model, place.alpha, phase::start_overlaps(place.init, place.d), std::min(steps, kPredictedSteps),
             arguments.amp_damping, {.seed = static_cast<std::uint64_t>(arguments.run.seed)}, interrupted));
-  });
+  };
+  numerics::parallel_for(
+      std::ssize(places), threads, 1, [&] { return predict; }, interrupted);
   return paths;
 }
 
@@ -309,17 +294,21 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   const phase::ExperimentOptions experiment = arguments.experiment();
   std::vector<SimulationRows> rows(tasks.size());
   Progress progress(context, arguments.run, tasks.size());
-  in_parallel(tasks.size(), threads, [&](std::size_t i, std::mutex& shown) {
+  std::mutex shown;
+  const auto simulate = [&](std::ptrdiff_t at) {
+    const auto i = static_cast<std::size_t>(at);
     const Task& task = tasks[i];
     const phase::Model model = arguments.model(task.omega);
-    const phase::InstanceResult instance =
-        phase::run_instance(model, task.draw, inits, experiment, interrupted);
-    if (interrupted()) return;  // its runs may have been cut short
-    rows[i] = results::simulation_rows(model, task.alpha, task.draw, arguments.optimizer, instance);
+    rows[i] = results::simulation_rows(model, task.alpha, task.draw, arguments.optimizer,
+                                       phase::run_instance(model, task.draw, inits, experiment, interrupted));
     const std::scoped_lock lock(shown);
     progress.done("phase simulate: alpha " + short_number(task.alpha) + ", omega " +
                   short_number(task.omega) + ", d " + std::to_string(task.draw.dimension) + ", instance " +
                   std::to_string(task.draw.instance));
+  };
+  until_interrupt([&] {
+    numerics::parallel_for(
+        std::ssize(tasks), threads, 1, [&] { return simulate; }, interrupted);
   });
 
   std::vector<Json> controlled, trace;
@@ -338,9 +327,12 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   result.summary = results::summarize_simulation(result.records, controls, controlled);
   if (arguments.trajectory) {
     if (experiment.optimizer == Optimizer::message_passing)
-      result.summary["paths"] =
-          results::summarize_paths(trace, predictions(arguments, inits, trace, threads));
-    if (interrupted() && result.missing.empty()) result.missing.emplace_back("predictions along the runs");
+      if (!until_interrupt([&] {
+            result.summary["paths"] =
+                results::summarize_paths(trace, predictions(arguments, inits, trace, threads));
+          }) &&
+          result.missing.empty())
+        result.missing.emplace_back("predictions along the runs");
     result.trace = std::move(trace);
   }
   write_result(output, result, context);

@@ -7,6 +7,7 @@
 #include "cli/usage.hpp"
 #include "commands.hpp"
 #include "phase_arguments.hpp"
+#include "qksolve/numerics/interrupt.hpp"
 #include "qksolve/phase/report/phase_record.hpp"
 
 namespace qksolve::app {
@@ -135,28 +136,27 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
         model, arguments.make_quadrature(model, static_cast<int>(arguments.run.threads)), solve);
     solver.set_interrupt(interrupted);
     for (const double alpha : arguments.alpha) {
-      std::vector<BranchSolution> solutions;
-      for (const phase::Branch& branch : wanted) {
-        if (interrupted()) break;
-        solutions.push_back(solver.solve(alpha, branch, start));
-        progress.done("phase solve: alpha " + short_number(alpha) + ", omega " + short_number(omega) + ", " +
-                      branch.name);
-      }
-      if (interrupted()) {  // the last solution may have been cut short
-        result.missing.push_back("alpha " + to_text(alpha) + ", omega " + to_text(omega));
-        continue;
-      }
-      std::vector<Json> records;
-      for (const BranchSolution& s : solutions) {
-        const bool absent = s.status == Status::branch_changed;
-        all_converged =
-            all_converged && (s.status == Status::converged || (absent && !arguments.branches_by_name()));
-        records.push_back(results::phase_record(s, omega, variance, solver.quadrature()));
-        if (result.trace) add_trace(*result.trace, s, omega, variance);
-      }
-      if (records.size() == phase::all_branches(static_cast<int>(arguments.rank)).size())
-        results::mark_global_minimum(records);
-      std::move(records.begin(), records.end(), std::back_inserter(result.records));
+      const bool done = until_interrupt([&] {
+        std::vector<BranchSolution> solutions;
+        for (const phase::Branch& branch : wanted) {
+          solutions.push_back(solver.solve(alpha, branch, start));
+          numerics::throw_if(interrupted);
+          progress.done("phase solve: alpha " + short_number(alpha) + ", omega " + short_number(omega) +
+                        ", " + branch.name);
+        }
+        std::vector<Json> records;
+        for (const BranchSolution& s : solutions) {
+          const bool absent = s.status == Status::branch_changed;
+          all_converged =
+              all_converged && (s.status == Status::converged || (absent && !arguments.branches_by_name()));
+          records.push_back(results::phase_record(s, omega, variance, solver.quadrature()));
+          if (result.trace) add_trace(*result.trace, s, omega, variance);
+        }
+        if (records.size() == phase::all_branches(static_cast<int>(arguments.rank)).size())
+          results::mark_global_minimum(records);
+        std::move(records.begin(), records.end(), std::back_inserter(result.records));
+      });
+      if (!done) result.missing.push_back("alpha " + to_text(alpha) + ", omega " + to_text(omega));
     }
   }
   write_result(output, result, context);

@@ -69,9 +69,11 @@ struct Arguments : PhaseArguments {
     const phase::Model phase_model = model(omega_value);
     phase::BranchSolver solver(phase_model, make_quadrature(phase_model, 1), solve_options());
     solver.set_interrupt(interrupted);
+    const auto solutions =
+        phase::follow_branch(solver, phase::branch_named(sweep.branch(task)), sweep.alphas());
+    numerics::throw_if(interrupted);
     std::vector<Json> records;
-    for (const phase::BranchSolution& s :
-         phase::follow_branch(solver, phase::branch_named(sweep.branch(task)), sweep.alphas()))
+    for (const phase::BranchSolution& s : solutions)
       records.push_back(results::phase_record(s, omega_value, variance(), solver.quadrature()));
     return records;
   }
@@ -91,7 +93,7 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   const int threads =
       ranks->size() > 1 && !options.given("threads") ? 1 : static_cast<int>(arguments.run.threads);
   if (ranks->rank() != 0) {
-    ranks->run({}, threads, solve, {}, interrupted);
+    until_interrupt([&] { ranks->run({}, threads, solve, {}, interrupted); });
     return kDone;
   }
 
@@ -103,13 +105,15 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
     wanted.push_back(i);
   const std::vector<std::size_t> tasks = store.unfinished(wanted, sweep.ids());
   Progress progress(context, arguments.run, tasks.size());
-  ranks->run(
-      tasks, threads, solve,
-      [&](std::size_t task, const std::string& found) {
-        store.add(sweep.id(task), found);
-        progress.done("phase sweep: " + sweep.name(task));
-      },
-      interrupted);
+  until_interrupt([&] {
+    ranks->run(
+        tasks, threads, solve,
+        [&](std::size_t task, const std::string& found) {
+          store.add(sweep.id(task), found);
+          progress.done("phase sweep: " + sweep.name(task));
+        },
+        interrupted);
+  });
   // What is kept in a work file needs no other place.
   if (interrupted() && store.in_file()) {
     store.tell_interruption(wanted, sweep.ids());

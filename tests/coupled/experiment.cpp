@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "qksolve/coupled/draws.hpp"
@@ -47,10 +48,36 @@ TEST_CASE("findings do not depend on the number of threads, and count up to the 
 }
 
 TEST_CASE("an interrupted run has what was complete") {
-  int calls = 0;
-  const auto findings = run_experiment(small(), 1, [&] { return ++calls > 8; });
-  CHECK(!findings.empty());
-  CHECK(findings.size() < run_experiment(small(), 1).size());
+  const auto whole = run_experiment(small(), 1);
+  const std::size_t tasks = task_count(small());
+  for (const std::size_t stop : {tasks / 2, tasks - 1}) {
+    std::size_t finished = 0;
+    const auto findings = run_experiment(
+        small(), 1, [&] { return finished >= stop; },
+        [&](const Setting&, std::optional<int>) { ++finished; });
+    CHECK(finished == stop);
+    CHECK(!findings.empty());
+    CHECK(findings.size() < whole.size());
+    for (const Finding& f : findings)
+      CHECK(std::any_of(whole.begin(), whole.end(), [&](const Finding& g) { return same(f, g); }));
+  }
+}
+
+TEST_CASE("a task is interrupted anywhere") {
+  Experiment e = small();
+  int asked = 0;
+  const auto never = [&] {
+    ++asked;
+    return false;
+  };
+  const std::size_t expected = run_experiment(e, 1, never).size();
+  const int total = asked;
+  CHECK(total > static_cast<int>(20 * task_count(e)));
+  for (const int stop : {1, total / 3, total - 1}) {
+    asked = 0;
+    CHECK(run_experiment(e, 1, [&] { return ++asked > stop; }).size() < expected);
+    CHECK(asked <= stop + 2);  // what was under way is given up
+  }
 }
 
 TEST_CASE("at step size zero every integrator is standard attention") {

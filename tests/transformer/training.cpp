@@ -75,8 +75,12 @@ struct Memory {
   }
 };
 
+// Of runs that evaluate after every step, in one piece: they ask once a step and once an evaluation.
 std::function<bool()> interrupted_after(std::int64_t steps) {
-  return [steps]() mutable { return steps-- == 0; };
+  return [asked = 2 * steps]() mutable { return asked-- == 0; };
+}
+std::function<bool()> interrupted_in_evaluation_after(std::int64_t steps) {
+  return [asked = 2 * steps - 1]() mutable { return asked-- == 0; };
 }
 
 // What an archive holds: tensors, shape and bytes, in any order, as the optimizer names its own by addresses;
@@ -393,6 +397,22 @@ TEST_CASE("a run that is interrupted and resumed is one that was not") {
       // What is saved later is the same, but for times and addresses.
       if (stop < 8) CHECK(state_in(memory.saved.back()) == state_in(whole.saved[1]));
     }
+  }
+}
+
+TEST_CASE("a run that is interrupted in an evaluation makes it when it is resumed") {
+  const Task task = small_task();
+  const TrainingRun expected = train(small(Variant::euler), short_run(), task);
+  for (const std::int64_t stop : {1, 5, 12}) {
+    CAPTURE(stop);
+    Memory memory;
+    const TrainingRun first = train(small(Variant::euler), short_run(), task, memory.every(100),
+                                    interrupted_in_evaluation_after(stop));
+    CHECK(first.ending == Ending::interrupted);
+    CHECK(first.steps == stop);
+    CHECK(first.curve.size() == static_cast<std::size_t>(stop - 1));
+    REQUIRE(memory.saved.size() == 1);
+    check_same(train(small(Variant::euler), short_run(), task, memory.every(100)), expected);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "cli/usage.hpp"
+#include "qksolve/numerics/interrupt.hpp"
 #include "qksolve/results/printable.hpp"
 
 namespace qksolve::app {
@@ -50,6 +51,16 @@ void install_interrupt_handlers() {
   struct sigaction hangup {};
   sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
+}
+
+bool until_interrupt(const std::function<void()>& work) {
+  if (interrupted()) return false;
+  try {
+    work();
+    return true;
+  } catch (const numerics::Interrupted&) {
+    return false;
+  }
 }
 
 RunArguments::RunArguments() : threads(std::max(1U, std::thread::hardware_concurrency())) {}

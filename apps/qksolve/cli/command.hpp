@@ -23,9 +23,14 @@ struct Context {
       : out(results), err(messages), argv(std::move(words)) {}
 };
 
-// Whether SIGINT, SIGTERM or SIGHUP came in; main installs the handlers.
+// Whether SIGINT, SIGTERM or SIGHUP came in; main installs the handlers. The numerics::Interrupt of every
+// command.
 bool interrupted();
 void install_interrupt_handlers();
+
+// Does a part of a command's work, to its end or until an interrupt; after one it is not begun. Whether it
+// came to its end. The one place where numerics::Interrupted is caught.
+bool until_interrupt(const std::function<void()>& work);
 
 // --seed, --threads, -o, --csv, --quiet, --progress.
 struct RunArguments {

@@ -14,6 +14,7 @@
 
 #include "cli/command.hpp"
 #include "cli/usage.hpp"
+#include "qksolve/numerics/interrupt.hpp"
 #include "qksolve/results/printable.hpp"
 
 namespace qksolve::app {
@@ -140,6 +141,8 @@ int run_commands(const std::vector<std::string>& argv, std::ostream& out, std::o
     }
     if (!out.flush()) throw results::FileError("cannot write to standard output");
     return code;
+  } catch (const numerics::Interrupted&) {
+    return kInterrupted;
   } catch (const CLI::ParseError& error) {
     return fail(kUsage, error.what());
   } catch (const UsageError& error) {

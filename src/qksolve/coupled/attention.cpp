@@ -5,6 +5,7 @@
 #include <numbers>
 #include <stdexcept>
 
+#include "qksolve/numerics/long_calls.hpp"
 #include "qksolve/numerics/singular_values.hpp"
 
 namespace qksolve::coupled {
@@ -28,13 +29,15 @@ bool couples(Integrator integrator) {
 
 }  // namespace
 
-MatrixXd attention_logits(const State& state) {
-  return state.k * (state.q.transpose() / std::sqrt(static_cast<double>(state.q.cols())));
+MatrixXd attention_logits(const State& state, const numerics::Interrupt& interrupted) {
+  return numerics::product(state.k, state.q.transpose() / std::sqrt(static_cast<double>(state.q.cols())),
+                           interrupted);
 }
 
-VectorXd softmax_columns(MatrixXd& logits) {
+VectorXd softmax_columns(MatrixXd& logits, const numerics::Interrupt& interrupted) {
   VectorXd entropy(logits.cols());
   for (Index i = 0; i < logits.cols(); ++i) {
+    numerics::throw_if(interrupted);
     auto column = logits.col(i).array();
     const ArrayXd below_largest = column - column.maxCoeff();
     column = below_largest.exp();
@@ -45,17 +48,19 @@ VectorXd softmax_columns(MatrixXd& logits) {
   return entropy;
 }
 
-std::vector<Observation> measure_attention(const State& state, const numerics::RandomStream& probes) {
+std::vector<Observation> measure_attention(const State& state, const numerics::RandomStream& probes,
+                                           const numerics::Interrupt& interrupted) {
   const Index T = state.q.rows();
   if (T < 2) throw std::invalid_argument("a context has at least 2 tokens");
   const double tokens = static_cast<double>(T), pairs = tokens * (tokens - 1);
-  MatrixXd a = attention_logits(state);
+  MatrixXd a = attention_logits(state, interrupted);
   const VectorXd diagonal = a.diagonal();
   const double mean = (a.sum() - diagonal.sum()) / pairs;
   const double square = (a.array() - mean).square().sum() - (diagonal.array() - mean).square().sum();
-  const VectorXd entropy = softmax_columns(a);
+  const VectorXd entropy = softmax_columns(a, interrupted);
   const double concentration = tokens * a.colwise().squaredNorm().mean(), self = a.diagonal().sum();
-  const numerics::SpectrumSummary spectrum = numerics::summarize_spectrum(a, probes);
+  const numerics::SpectrumSummary spectrum =
+      numerics::summarize_spectrum(a, probes, numerics::kFullSpectrum, interrupted);
   const double rounding = tokens * kUnitRoundoff * spectrum.first;
   Observation ratio{"sigma_ratio",
                     spectrum.first / spectrum.second,
@@ -76,11 +81,12 @@ std::vector<Observation> measure_attention(const State& state, const numerics::R
 }
 
 std::vector<std::optional<double>> predict_attention(const Map& map, const State& reference, int context,
-                                                     bool standard_normal) {
+                                                     bool standard_normal,
+                                                     const numerics::Interrupt& interrupted) {
   const Index half = reference.q.rows() / 2;
   const double d = static_cast<double>(reference.q.cols()), root = std::sqrt(d), h = map.step_size,
                T = static_cast<double>(context), count = static_cast<double>(half);
-  const State evolved = evolve(map, reference);
+  const State evolved = evolve(map, reference, interrupted);
   const auto q = evolved.q.topRows(half), k = evolved.k.bottomRows(half);
   const double off_mean = q.colwise().mean().dot(k.colwise().mean()) / root;
   const double off_variance =
@@ -90,10 +96,18 @@ std::vector<std::optional<double>> predict_attention(const Map& map, const State
     mean = off_mean;
     if (!couples(map.integrator)) spread = off_variance;
     if (couples(map.integrator)) {
-      const double divergence = force_divergence(map.coupling, reference.q).mean();
+      const bool exact = map.integrator == Integrator::euler && map.steps == 1;
+      VectorXd divergences(reference.q.rows());
+      MatrixXd f(exact ? reference.q.rows() : 0, reference.q.cols());
+      for_token_groups(map.coupling, reference.q.rows(), [&](Index first, Index count) {
+        numerics::throw_if(interrupted);
+        const MatrixXd group = reference.q.middleRows(first, count);
+        divergences.segment(first, count) = force_divergence(map.coupling, group);
+        if (exact) f.middleRows(first, count) = force(map.coupling, group);
+      });
+      const double divergence = divergences.mean();
       mean = root * map.steps * h * (1 + divergence / d);
-      if (map.integrator == Integrator::euler && map.steps == 1) {
-        const MatrixXd f = force(map.coupling, reference.q);
+      if (exact) {
         const VectorXd along = reference.q.cwiseProduct(f).rowwise().sum();
         const double f_square = f.rowwise().squaredNorm().mean();
         spread = 1 + 2 * h * h + h * h * (variance(along) + 2 * divergence + h * h * f_square) / d;
@@ -132,7 +146,7 @@ struct EnergyChange {
 
 // The map keeps the energy to leading order, so an error of the state counts with the slope of the energy
 // where it was made.
-EnergyChange energy_change(const Map& map, const State& start) {
+EnergyChange energy_change(const Map& map, const State& start, const numerics::Interrupt& interrupted) {
   constexpr double u = kUnitRoundoff;
   const Coupling& c = map.coupling;
   const double n = static_cast<double>(start.q.cols());
@@ -143,6 +157,7 @@ EnergyChange energy_change(const Map& map, const State& start) {
   EnergyChange change{{}, evaluation(start)};
   State z = start;
   for (const Stage& stage : stages(map)) {
+    numerics::throw_if(interrupted);
     const MatrixXd at_query = force(c, z.q), at_key = force(c, z.k);
     const VectorXd q = z.q.rowwise().norm(), k = z.k.rowwise().norm(), f = at_query.rowwise().norm(),
                    g = at_key.rowwise().norm(), f_error = force_rounding(c, z.q),
@@ -159,12 +174,13 @@ EnergyChange energy_change(const Map& map, const State& start) {
 }
 
 // Of the energy with h/2^level and h/2^(level + 1).
-Observation energy_order(const Map& map, const State& start, int level) {
+Observation energy_order(const Map& map, const State& start, int level,
+                         const numerics::Interrupt& interrupted) {
   const auto finer = [&](int halvings) {
     Map map_there = map;
     map_there.steps = map.steps << halvings;
     map_there.step_size = std::ldexp(map.step_size, -halvings);
-    return energy_change(map_there, start);
+    return energy_change(map_there, start, interrupted);
   };
   const EnergyChange coarse = finer(level), fine = finer(level + 1);
   Observation order{"energy_order",
@@ -178,13 +194,14 @@ Observation energy_order(const Map& map, const State& start, int level) {
 
 }  // namespace
 
-std::vector<Observation> observe_dynamics(const Map& map, const State& start) {
+std::vector<Observation> observe_dynamics(const Map& map, const State& start,
+                                          const numerics::Interrupt& interrupted) {
   const Integrator integrator = map.integrator;
   const double h = map.step_size;
   if (integrator == Integrator::standard) return {};
   std::vector<Observation> found;
-  const State end = evolve(map, start);
-  const MatrixXd f = force(map.coupling, start.q), D = force_derivative(map.coupling, start.q);
+  const State end = evolve(map, start, interrupted);
+  const MatrixXd f = force(map.coupling, start.q), D = force_derivative(map.coupling, start.q, interrupted);
   const Index d = start.q.cols();
   MatrixXd Dk(start.k.rows(), d);
   for (Index t = 0; t < start.k.rows(); ++t)
@@ -193,7 +210,7 @@ std::vector<Observation> observe_dynamics(const Map& map, const State& start) {
   const bool coupled_not_reversible =
       integrator == Integrator::euler || integrator == Integrator::semi_implicit;
   if (integrator != Integrator::leapfrog) {  // whose defect is an exact statement
-    const State back = flipped(evolve(map, flipped(end)));
+    const State back = flipped(evolve(map, flipped(end), interrupted));
     Observation defect{"reversibility_defect", 0, 0, {}};
     defect.measured = mean_norm(back.q - start.q, back.k - start.k);
     if (coupled_not_reversible) defect.predicted = map.steps * h * h * mean_norm(f, Dk);
@@ -202,20 +219,21 @@ std::vector<Observation> observe_dynamics(const Map& map, const State& start) {
   if (integrator == Integrator::leapfrog && map.steps == 1) {
     Map euler = map;
     euler.integrator = Integrator::euler;
-    found.push_back({"key_gap", mean_norm(end.k - evolve(euler, start).k), 0, h * h / 2 * mean_norm(Dk)});
+    found.push_back(
+        {"key_gap", mean_norm(end.k - evolve(euler, start, interrupted).k), 0, h * h / 2 * mean_norm(Dk)});
   }
   if (map.coupling.has_potential()) {
-    const EnergyChange change = energy_change(map, start);
+    const EnergyChange change = energy_change(map, start, interrupted);
     Observation drift{"energy_drift", change.value.mean(), change.rounding.mean(), {}};
     if (integrator == Integrator::euler)
       drift.predicted = map.steps * h * h / 2 *
                         (f.rowwise().squaredNorm() - start.k.cwiseProduct(Dk).rowwise().sum()).mean();
     found.push_back(drift);
     if (couples(integrator) && h > 0 && map.steps > 0) {
-      Observation order = energy_order(map, start, 3);
+      Observation order = energy_order(map, start, 3, interrupted);
       order.predicted = integrator == Integrator::leapfrog ? 2.0 : 1.0;
-      order.measured_error =
-          std::hypot(order.measured - energy_order(map, start, 2).measured, order.measured_error);
+      order.measured_error = std::hypot(order.measured - energy_order(map, start, 2, interrupted).measured,
+                                        order.measured_error);
       found.push_back(order);
     }
   }

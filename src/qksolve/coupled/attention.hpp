@@ -27,9 +27,9 @@ struct Observation {
 inline constexpr double kAboveRounding = 10;
 
 // T x T, column i: the logits of query i with every key, and the attention it pays them, whose entropies are
-// returned.
-Eigen::MatrixXd attention_logits(const State& state);
-Eigen::VectorXd softmax_columns(Eigen::MatrixXd& logits);
+// returned. What takes an interrupt, here and below, throws numerics::Interrupted.
+Eigen::MatrixXd attention_logits(const State& state, const numerics::Interrupt& interrupted = {});
+Eigen::VectorXd softmax_columns(Eigen::MatrixXd& logits, const numerics::Interrupt& interrupted = {});
 
 // Of the evolved `state`, T >= 2, in this order (a is the attention of one query, means are over queries):
 // diagonal_logit_mean, diagonal_logit_variance, offdiagonal_logit_mean, offdiagonal_logit_variance;
@@ -37,7 +37,8 @@ Eigen::VectorXd softmax_columns(Eigen::MatrixXd& logits);
 // itself; sigma_1, sigma_ratio: sigma_1/sigma_2 of the attention matrix; effective_rank: exp of the entropy
 // of the normalised singular values. The spectrum is computed as in numerics/singular_values.hpp; the ratio
 // is unknown where sigma_2 is not kAboveRounding.
-std::vector<Observation> measure_attention(const State& state, const numerics::RandomStream& probes);
+std::vector<Observation> measure_attention(const State& state, const numerics::RandomStream& probes,
+                                           const numerics::Interrupt& interrupted = {});
 
 // The same quantities as predicted, where they are.
 //   diagonal_logit_mean: sqrt(d) n h (1 + E tr Df/d), to first order in n h, for Euler (one step: exactly),
@@ -55,7 +56,8 @@ std::vector<Observation> measure_attention(const State& state, const numerics::R
 // for queries and one for keys. Where the initial q, k are not N(0, I), pass false: what relies on it is left
 // out.
 std::vector<std::optional<double>> predict_attention(const Map& map, const State& reference, int context,
-                                                     bool standard_normal);
+                                                     bool standard_normal,
+                                                     const numerics::Interrupt& interrupted = {});
 
 // Of the dynamics by themselves, means over the tokens of `start`:
 //   reversibility_defect: |F Phi F Phi z - z|; for Euler and semi-implicit steps predicted to leading order
@@ -68,6 +70,7 @@ std::vector<std::optional<double>> predict_attention(const Map& map, const State
 //   to
 //     h/16 (its error: the change from h/4 to h/8, and rounding); predicted 1 for Euler and semi-implicit
 //     steps, 2 for leapfrog. Unknown where H_n - H_0 is not kAboveRounding.
-std::vector<Observation> observe_dynamics(const Map& map, const State& start);
+std::vector<Observation> observe_dynamics(const Map& map, const State& start,
+                                          const numerics::Interrupt& interrupted = {});
 
 }  // namespace qksolve::coupled

@@ -1,10 +1,12 @@
 #include "qksolve/coupled/coupling.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
 
 #include "qksolve/coupled/draws.hpp"
+#include "qksolve/numerics/long_calls.hpp"
 
 namespace qksolve::coupled {
 
@@ -88,6 +90,19 @@ Coupling draw_coupling(const CouplingDraw& draw) {
   return c;
 }
 
+void for_token_groups(const Coupling& c, Index tokens, const std::function<void(Index, Index)>& work) {
+  // A multiple of the rows that the kernels of matrix products take at once: the bits are those of one
+  // product.
+  constexpr Index least = 96, hidden_units = Index{1} << 22;
+  const Index hidden = std::max<Index>(c.W1.rows(), 1),
+              width = std::max<Index>(hidden_units / hidden / least, 1) * least;
+  for (Index first = 0; first < tokens;) {
+    const Index count = tokens - first < 2 * width ? tokens - first : width;
+    work(first, count);
+    first += count;
+  }
+}
+
 MatrixXd force(const Coupling& c, const MatrixXd& x) {
   switch (c.kind) {
     case CouplingKind::mlp:
@@ -101,7 +116,7 @@ MatrixXd force(const Coupling& c, const MatrixXd& x) {
   }
 }
 
-MatrixXd force_derivative(const Coupling& c, const MatrixXd& x) {
+MatrixXd force_derivative(const Coupling& c, const MatrixXd& x, const numerics::Interrupt& interrupted) {
   const Index d = x.cols(), tokens = x.rows();
   if (c.kind == CouplingKind::linear) return c.A.replicate(1, tokens);
   if (c.kind == CouplingKind::harmonic)
@@ -109,9 +124,11 @@ MatrixXd force_derivative(const Coupling& c, const MatrixXd& x) {
   // One product for all tokens.
   const Factors f = network_derivative(c, x);
   MatrixXd right(c.W1.rows(), tokens * d);
-  for (Index t = 0; t < tokens; ++t)
+  for (Index t = 0; t < tokens; ++t) {
+    numerics::throw_if(interrupted);
     right.middleCols(t * d, d) = f.slopes.row(t).transpose().asDiagonal() * c.W1;
-  return f.left * right;
+  }
+  return numerics::product(f.left, right, interrupted);
 }
 
 VectorXd force_divergence(const Coupling& c, const MatrixXd& x) {

@@ -8,7 +8,10 @@
 
 #include <Eigen/Core>
 #include <cstdint>
+#include <functional>
 #include <string>
+
+#include "qksolve/numerics/interrupt.hpp"
 
 namespace qksolve::coupled {
 
@@ -46,11 +49,18 @@ struct CouplingDraw {
 // 1: W1 ~ N(0, scale^2/d), W2 ~ N(0, scale^2/hidden), v ~ N(0, scale^2 d/hidden), A ~ N(0, scale^2/d).
 Coupling draw_coupling(const CouplingDraw& draw);
 
+// Calls work(first, count) for groups of tokens, none too many for a matrix of all their hidden units, or for
+// the time in which an interrupt wants to be heard. For the default sizes there is one.
+void for_token_groups(const Coupling& coupling, Eigen::Index tokens,
+                      const std::function<void(Eigen::Index first, Eigen::Index count)>& work);
+
 // f of every row of x (T x d), T x d.
 Eigen::MatrixXd force(const Coupling& coupling, const Eigen::MatrixXd& x);
 
 // Df of every row of x, side by side: d x (T d), the derivative at row t in columns t d ... t d + d - 1.
-Eigen::MatrixXd force_derivative(const Coupling& coupling, const Eigen::MatrixXd& x);
+// Throws numerics::Interrupted.
+Eigen::MatrixXd force_derivative(const Coupling& coupling, const Eigen::MatrixXd& x,
+                                 const numerics::Interrupt& interrupted = {});
 
 // tr Df of every row of x.
 Eigen::VectorXd force_divergence(const Coupling& coupling, const Eigen::MatrixXd& x);

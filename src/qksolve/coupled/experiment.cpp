@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <mutex>
 #include <numeric>
 
@@ -58,16 +57,17 @@ State draw_state(const Experiment& e, std::uint64_t instance, Purpose queries, P
           draw_normals(random_stream(e.seed, instance, keys), tokens, e.dimension)};
 }
 
-Outcome run_draw(const Experiment& e, const Unit& unit, std::uint64_t instance) {
+Outcome run_draw(const Experiment& e, const Unit& unit, std::uint64_t instance,
+                 const numerics::Interrupt& interrupted) {
   const Map map = draw_map(e, unit.setting, instance);
   const State start =
       draw_state(e, instance, Purpose::queries, Purpose::keys, unit.context ? *unit.context : e.states);
-  if (!unit.context) return {identities(map, start), observe_dynamics(map, start)};
+  if (!unit.context) return {identities(map, start, interrupted), observe_dynamics(map, start, interrupted)};
   const State reference =
       draw_state(e, instance, Purpose::reference_queries, Purpose::reference_keys, kReferenceTokens);
-  const auto predicted = predict_attention(map, reference, *unit.context, !e.projections);
-  std::vector<Observation> observed =
-      measure_attention(evolve(map, start), random_stream(e.seed, instance, Purpose::probes));
+  const auto predicted = predict_attention(map, reference, *unit.context, !e.projections, interrupted);
+  std::vector<Observation> observed = measure_attention(
+      evolve(map, start, interrupted), random_stream(e.seed, instance, Purpose::probes), interrupted);
   for (std::size_t i = 0; i < observed.size(); ++i) observed[i].predicted = predicted[i];
   return {{}, observed};
 }
@@ -136,7 +136,7 @@ std::size_t task_count(const Experiment& e) {
 }
 
 std::vector<Finding> run_experiment(
-    const Experiment& experiment, int threads, const std::function<bool()>& interrupted,
+    const Experiment& experiment, int threads, const numerics::Interrupt& interrupted,
     const std::function<void(const Setting&, std::optional<int> context)>& done) {
   const std::vector<Unit> all = units(experiment);
   const auto draws = static_cast<std::size_t>(experiment.draws);
@@ -148,26 +148,24 @@ std::vector<Finding> run_experiment(
     return all[a].context.value_or(0) > all[b].context.value_or(0);
   });
   std::mutex mutex;
-  std::exception_ptr failure;
   std::vector<std::size_t> finished(all.size(), 0);
-  numerics::parallel_for(static_cast<std::ptrdiff_t>(all.size() * draws), threads, 1, [&] {
-    return [&](std::ptrdiff_t task) {
-      if (interrupted && interrupted()) return;
-      const std::size_t unit = order[static_cast<std::size_t>(task) / draws],
-                        draw = static_cast<std::size_t>(task) % draws;
-      try {
-        Outcome outcome = run_draw(experiment, all[unit], draw);
-        const std::lock_guard<std::mutex> lock(mutex);
-        outcomes[unit][draw] = std::move(outcome);
-        ++finished[unit];
-        if (done) done(all[unit].setting, all[unit].context);
-      } catch (...) {
-        const std::lock_guard<std::mutex> lock(mutex);
-        failure = std::current_exception();
-      }
-    };
-  });
-  if (failure) std::rethrow_exception(failure);
+  try {
+    numerics::parallel_for(
+        static_cast<std::ptrdiff_t>(all.size() * draws), threads, 1,
+        [&] {
+          return [&](std::ptrdiff_t task) {
+            const std::size_t unit = order[static_cast<std::size_t>(task) / draws],
+                              draw = static_cast<std::size_t>(task) % draws;
+            Outcome outcome = run_draw(experiment, all[unit], draw, interrupted);
+            const std::scoped_lock lock(mutex);
+            outcomes[unit][draw] = std::move(outcome);
+            ++finished[unit];
+            if (done) done(all[unit].setting, all[unit].context);
+          };
+        },
+        interrupted);
+  } catch (const numerics::Interrupted&) {  // what is complete is kept
+  }
 
   std::vector<Finding> findings;
   for (std::size_t u = 0; u < all.size(); ++u) {

@@ -57,7 +57,7 @@ struct Finding {
 // of the task_count tasks.
 std::size_t task_count(const Experiment& experiment);
 std::vector<Finding> run_experiment(
-    const Experiment& experiment, int threads, const std::function<bool()>& interrupted = {},
+    const Experiment& experiment, int threads, const numerics::Interrupt& interrupted = {},
     const std::function<void(const Setting&, std::optional<int> context)>& done = {});
 
 }  // namespace qksolve::coupled

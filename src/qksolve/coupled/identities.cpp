@@ -7,13 +7,12 @@
 #include <numbers>
 
 #include "qksolve/numerics/dense.hpp"
+#include "qksolve/numerics/long_calls.hpp"
 
 namespace qksolve::coupled {
 
 using Eigen::Index;
-using Eigen::MatrixXcd;
 using Eigen::MatrixXd;
-using Eigen::VectorXcd;
 using Eigen::VectorXd;
 
 namespace {
@@ -102,7 +101,7 @@ struct Paths {
   State end;
 };
 
-Paths follow(const Map& map, const State& start) {
+Paths follow(const Map& map, const State& start, const numerics::Interrupt& interrupted) {
   const Index d = start.q.cols(), count = start.q.rows();
   const double root = std::sqrt(2.0 * static_cast<double>(d)), n = static_cast<double>(d);
   constexpr double u = kUnitRoundoff;
@@ -114,13 +113,14 @@ Paths follow(const Map& map, const State& start) {
     p.defect = MatrixXd::Zero(2 * d, 2 * d);
   }
   for (const Stage& stage : stages(map)) {
-    const StageDerivatives derivatives = stage_derivatives(map.coupling, stage, paths.end);
+    const StageDerivatives derivatives = stage_derivatives(map.coupling, stage, paths.end, interrupted);
     const State before = paths.end;
     advance(map.coupling, stage, paths.end);
     const VectorXd query_rounding = force_rounding(map.coupling, before.q),
                    key_rounding = force_rounding(map.coupling, before.k);
     const MatrixXd query_force = force(map.coupling, before.q), key_force = force(map.coupling, before.k);
     for (Index t = 0; t < count; ++t) {
+      numerics::throw_if(interrupted);
       Path& p = paths.tokens[static_cast<std::size_t>(t)];
       const MatrixXd zero = MatrixXd::Zero(d, d);
       const MatrixXd D =
@@ -132,6 +132,7 @@ Paths follow(const Map& map, const State& start) {
       p.log_volume.value += log_volume.value;
       p.log_volume.bound += log_volume.bound;
 
+      numerics::throw_if(interrupted);
       const MatrixXd own = stage_defect(stage, D, G);
       const double on_query = std::abs(stage.query_force) + std::abs(stage.kick);
       const double size =
@@ -147,7 +148,9 @@ Paths follow(const Map& map, const State& start) {
           (n + 3) * u *
           (p.jacobian.norm() + std::abs(stage.drift) * key_norm + on_query * D.norm() * query_norm +
            std::abs(stage.key_force) * G.norm() * key_norm);
+      numerics::throw_if(interrupted);
       advance_jacobian(stage, derivatives, t, p.jacobian);
+      numerics::throw_if(interrupted);
       p.inverse_norm = numerics::inverse(p.jacobian).norm();
       p.jacobian_error += p.inverse_norm * jacobian_rounding;
 
@@ -169,12 +172,13 @@ bool preserves_symplectic_form(const Map& map) {
           (map.integrator == Integrator::semi_implicit || map.integrator == Integrator::leapfrog));
 }
 
-Identity volume(const Map& map, const Paths& paths) {
+Identity volume(const Map& map, const Paths& paths, const numerics::Interrupt& interrupted) {
   const bool preserved = map.integrator == Integrator::standard ||
                          map.integrator == Integrator::semi_implicit ||
                          map.integrator == Integrator::leapfrog;
   Worst worst("log_volume");
   for (const Path& p : paths.tokens) {
+    numerics::throw_if(interrupted);
     const Rounded measured = log_abs_determinant(p.jacobian, 0);
     const Rounded predicted = preserved ? Rounded{} : p.log_volume;
     worst.add(predicted.value, measured.value, measured.bound + predicted.bound + p.jacobian_error);
@@ -182,9 +186,10 @@ Identity volume(const Map& map, const Paths& paths) {
   return worst.get();
 }
 
-Identity symplectic_defect(const Map& map, const Paths& paths) {
+Identity symplectic_defect(const Map& map, const Paths& paths, const numerics::Interrupt& interrupted) {
   Worst worst("symplectic_defect");
   for (const Path& p : paths.tokens) {
+    numerics::throw_if(interrupted);
     const Index d = p.jacobian.rows() / 2;
     const double n = static_cast<double>(d);
     const auto q = p.jacobian.topRows(d), k = p.jacobian.bottomRows(d);
@@ -202,8 +207,9 @@ Identity symplectic_defect(const Map& map, const Paths& paths) {
   return worst.get();
 }
 
-Identity reversibility(const Map& map, const State& start, const Paths& paths) {
-  const Paths back = follow(map, flipped(paths.end));
+Identity reversibility(const Map& map, const State& start, const Paths& paths,
+                       const numerics::Interrupt& interrupted) {
+  const Paths back = follow(map, flipped(paths.end), interrupted);
   const State end = flipped(back.end);
   Worst worst("reversibility_defect");
   for (Index t = 0; t < start.q.rows(); ++t) {
@@ -228,7 +234,7 @@ Identity query_gap(const Map& map, const State& start) {
   return worst.get();
 }
 
-Identity score(const Map& map, const State& start, const State& end) {
+Identity score(const Map& map, const State& start, const State& end, const numerics::Interrupt& interrupted) {
   const double h = map.step_size, n = static_cast<double>(start.q.cols()), root = std::sqrt(n);
   const MatrixXd f = force(map.coupling, start.q);
   const MatrixXd measured = end.q * end.k.transpose() / root;
@@ -237,12 +243,14 @@ Identity score(const Map& map, const State& start, const State& end) {
        h * h * start.k * f.transpose()) /
       root;
   Worst worst("score");
-  for (Index i = 0; i < measured.rows(); ++i)
+  for (Index i = 0; i < measured.rows(); ++i) {
+    numerics::throw_if(interrupted);
     for (Index j = 0; j < measured.cols(); ++j)
       // Each factor carries three roundings of its terms, each product n, in both forms.
       worst.add(predicted(i, j), measured(i, j),
                 (2 * n + 16) * kUnitRoundoff * (start.q.row(i).norm() + h * start.k.row(i).norm()) *
                     (start.k.row(j).norm() + h * f.row(j).norm()) / root);
+  }
   return worst.get();
 }
 
@@ -312,13 +320,17 @@ Identity rotation_angle(const Map& map, const State& start, const Paths& paths) 
   return worst.get();
 }
 
-Identity spectral_radius(const Map& map, Index dimension) {
+numerics::GeneralEigen general_eigen(const MatrixXd& M, const numerics::Interrupt& interrupted) {
+  return numerics::abandon_if(interrupted, [M] { return numerics::general_eigen(M); });
+}
+
+Identity spectral_radius(const Map& map, Index dimension, const numerics::Interrupt& interrupted) {
   Map step = map;
   step.steps = 1;
   const State origin{MatrixXd::Zero(1, dimension), MatrixXd::Zero(1, dimension)};
-  const MatrixXd J = jacobians(step, origin).front();
-  const numerics::GeneralEigen measured = numerics::general_eigen(J),
-                               ofA = numerics::general_eigen(map.coupling.A);
+  const MatrixXd J = jacobians(step, origin, interrupted).front();
+  const numerics::GeneralEigen measured = general_eigen(J, interrupted),
+                               ofA = general_eigen(map.coupling.A, interrupted);
   const double h = map.step_size, n = static_cast<double>(dimension);
   // Bauer and Fike: an eigenvalue moves by at most the condition of the eigenvectors times the perturbation,
   // which for the QR algorithm is a few u |M|_F, and n u |M|_F to be safe.
@@ -351,19 +363,20 @@ bool worse(const Identity& a, const Identity& b) {
   return relative(a) > relative(b);
 }
 
-std::vector<Identity> identities(const Map& map, const State& start) {
+std::vector<Identity> identities(const Map& map, const State& start, const numerics::Interrupt& interrupted) {
   const Integrator integrator = map.integrator;
   const bool harmonic = map.coupling.kind == CouplingKind::harmonic;
-  const Paths paths = follow(map, start);
-  std::vector<Identity> found{volume(map, paths), symplectic_defect(map, paths)};
+  const Paths paths = follow(map, start, interrupted);
+  std::vector<Identity> found{volume(map, paths, interrupted), symplectic_defect(map, paths, interrupted)};
   if (integrator == Integrator::leapfrog) {
-    found.push_back(reversibility(map, start, paths));
+    found.push_back(reversibility(map, start, paths, interrupted));
     if (map.steps == 1) found.push_back(query_gap(map, start));
   }
   if (integrator == Integrator::euler) {
-    if (map.steps == 1) found.push_back(score(map, start, paths.end));
+    if (map.steps == 1) found.push_back(score(map, start, paths.end, interrupted));
     if (harmonic) found.push_back(energy_ratio(map, start, paths));
-    if (map.coupling.kind == CouplingKind::linear) found.push_back(spectral_radius(map, start.q.cols()));
+    if (map.coupling.kind == CouplingKind::linear)
+      found.push_back(spectral_radius(map, start.q.cols(), interrupted));
   }
   if (harmonic && (integrator == Integrator::leapfrog || integrator == Integrator::semi_implicit))
     found.push_back(harmonic_invariant(map, start, paths));

@@ -43,7 +43,9 @@ bool worse(const Identity& a, const Identity& b);
 //
 // The bounds follow the computed errors back to the start: the computed J is J (1 + E), the computed z_n is
 // Phi_n(z_0 + e), and |E|, |e| are at most the sums of the errors made in each stage times |J_i^-1|.
-std::vector<Identity> identities(const Map& map, const State& start);
+// Throws numerics::Interrupted.
+std::vector<Identity> identities(const Map& map, const State& start,
+                                 const numerics::Interrupt& interrupted = {});
 
 // Whether semi-implicit or leapfrog steps of the harmonic coupling stay bounded, h w < 2. Nothing for other
 // maps.

@@ -71,19 +71,30 @@ void advance(const Coupling& coupling, const Stage& stage, State& state) {
   if (stage.key_force != 0) state.k += stage.key_force * key_force;
 }
 
-State evolve(const Map& map, const State& start) {
+State evolve(const Map& map, const State& start, const numerics::Interrupt& interrupted) {
   validate(map, start);
-  State state = start;
-  for (const Stage& stage : stages(map)) advance(map.coupling, stage, state);
-  return state;
+  State end = start;
+  const std::vector<Stage> all = stages(map);
+  for_token_groups(map.coupling, start.q.rows(), [&](Index first, Index count) {
+    State group{start.q.middleRows(first, count), start.k.middleRows(first, count)};
+    for (const Stage& stage : all) {
+      numerics::throw_if(interrupted);
+      advance(map.coupling, stage, group);
+    }
+    end.q.middleRows(first, count) = group.q;
+    end.k.middleRows(first, count) = group.k;
+  });
+  return end;
 }
 
 State flipped(const State& state) { return {state.q, -state.k}; }
 
-StageDerivatives stage_derivatives(const Coupling& coupling, const Stage& stage, const State& before) {
+StageDerivatives stage_derivatives(const Coupling& coupling, const Stage& stage, const State& before,
+                                   const numerics::Interrupt& interrupted) {
   StageDerivatives derivatives;
-  if (stage.kick != 0 || stage.query_force != 0) derivatives.at_query = force_derivative(coupling, before.q);
-  if (stage.key_force != 0) derivatives.at_key = force_derivative(coupling, before.k);
+  if (stage.kick != 0 || stage.query_force != 0)
+    derivatives.at_query = force_derivative(coupling, before.q, interrupted);
+  if (stage.key_force != 0) derivatives.at_key = force_derivative(coupling, before.k, interrupted);
   return derivatives;
 }
 
@@ -100,15 +111,17 @@ void advance_jacobian(const Stage& stage, const StageDerivatives& derivatives, I
   if (stage.key_force != 0) dk += stage.key_force * key_force;
 }
 
-std::vector<MatrixXd> jacobians(const Map& map, const State& start) {
+std::vector<MatrixXd> jacobians(const Map& map, const State& start, const numerics::Interrupt& interrupted) {
   validate(map, start);
   const Index d = start.q.cols();
   std::vector<MatrixXd> found(static_cast<std::size_t>(start.q.rows()), MatrixXd::Identity(2 * d, 2 * d));
   State state = start;
   for (const Stage& stage : stages(map)) {
-    const StageDerivatives derivatives = stage_derivatives(map.coupling, stage, state);
-    for (std::size_t t = 0; t < found.size(); ++t)
+    const StageDerivatives derivatives = stage_derivatives(map.coupling, stage, state, interrupted);
+    for (std::size_t t = 0; t < found.size(); ++t) {
+      numerics::throw_if(interrupted);
       advance_jacobian(stage, derivatives, static_cast<Index>(t), found[t]);
+    }
     advance(map.coupling, stage, state);
   }
   return found;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "qksolve/coupled/coupling.hpp"
+#include "qksolve/numerics/interrupt.hpp"
 
 namespace qksolve::coupled {
 
@@ -39,13 +40,14 @@ struct Stage {
 // The stages of `steps` steps, in order; neighbouring half kicks are joined.
 std::vector<Stage> stages(const Map& map);
 
-// Throw std::invalid_argument if shapes do not fit.
-State evolve(const Map& map, const State& start);
+// Throw std::invalid_argument if shapes do not fit; what takes an interrupt throws numerics::Interrupted.
+State evolve(const Map& map, const State& start, const numerics::Interrupt& interrupted = {});
 State flipped(const State& state);  // (q, -k)
 
 // Derivative of a token's (q, k) by its initial (q, k), 2 d x 2 d, for every token: forward accumulation
 // along the stages, the force's derivative of all tokens in one product. All are held: 32 d^2 bytes a token.
-std::vector<Eigen::MatrixXd> jacobians(const Map& map, const State& start);
+std::vector<Eigen::MatrixXd> jacobians(const Map& map, const State& start,
+                                       const numerics::Interrupt& interrupted = {});
 
 // log|det| of these, for any number of tokens; tokens are worked on in small groups.
 Eigen::VectorXd log_abs_determinants(const Map& map, const State& start, int threads);
@@ -56,7 +58,8 @@ struct StageDerivatives {
   Eigen::MatrixXd at_query, at_key;
 };
 void advance(const Coupling& coupling, const Stage& stage, State& state);
-StageDerivatives stage_derivatives(const Coupling& coupling, const Stage& stage, const State& before);
+StageDerivatives stage_derivatives(const Coupling& coupling, const Stage& stage, const State& before,
+                                   const numerics::Interrupt& interrupted = {});
 void advance_jacobian(const Stage& stage, const StageDerivatives& derivatives, Eigen::Index token,
                       Eigen::MatrixXd& jacobian);
 

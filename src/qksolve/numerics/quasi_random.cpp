@@ -15,8 +15,8 @@ std::uint64_t mix(std::uint64_t key) {
   return key ^ (key >> 31);
 }
 
-std::vector<double> shifted_sobol_normals(int dimensions, int log2_points, std::uint64_t seed,
-                                          int replicate) {
+std::vector<double> shifted_sobol_normals(int dimensions, int log2_points, std::uint64_t seed, int replicate,
+                                          const Interrupt& interrupted) {
   if (dimensions < 1 || dimensions > 60 || log2_points < 3 || log2_points > 26)
     throw std::invalid_argument("quasi-random points: dimensions or number of points out of range");
   const std::size_t count = std::size_t{1} << log2_points;
@@ -27,6 +27,7 @@ std::vector<double> shifted_sobol_normals(int dimensions, int log2_points, std::
   std::vector<double> normals(count * static_cast<std::size_t>(dimensions));
   boost::random::sobol engine(static_cast<std::size_t>(dimensions));
   for (std::size_t i = 0; i < count; ++i) {
+    if (i % 256 == 0) throw_if(interrupted);
     for (int k = 0; k < dimensions; ++k) {
       // Boost's sequence leaves out the origin; with a power of two of points the last one takes its place,
       // which a shift of the whole set does not notice.

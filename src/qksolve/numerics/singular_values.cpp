@@ -85,7 +85,8 @@ Quadrature quadrature(const Ritz& ritz, double size) {
   return {effective_rank(sum, exact_log + per_weight * mean_log), spread};
 }
 
-SpectrumSummary lanczos_spectrum(const MatrixXd& A, const RandomStream& stream) {
+SpectrumSummary lanczos_spectrum(const MatrixXd& A, const RandomStream& stream,
+                                 const Interrupt& interrupted) {
   const Index n = A.rows(), most = std::min(kMostBlocks, n / kBlock - 1);
   MatrixXd V(n, most * kBlock), U(n, most * kBlock), B = MatrixXd::Zero(most * kBlock, most * kBlock);
   MatrixXd X(n, kBlock);
@@ -96,7 +97,9 @@ SpectrumSummary lanczos_spectrum(const MatrixXd& A, const RandomStream& stream) 
   for (Index block = 0; block < most; ++block) {
     const Index at = block * kBlock, used = at + kBlock;
     V.middleCols(at, kBlock) = X;
+    throw_if(interrupted);
     MatrixXd Y = A * X;
+    throw_if(interrupted);
     B.block(at, at, kBlock, kBlock) = orthonormalize(Y, U.leftCols(at));
     U.middleCols(at, kBlock) = Y;
     X.noalias() = A.transpose() * Y;
@@ -128,10 +131,12 @@ SpectrumSummary lanczos_spectrum(const MatrixXd& A, const RandomStream& stream) 
 
 }  // namespace
 
-SpectrumSummary summarize_spectrum(const MatrixXd& A, const RandomStream& stream, Index full_up_to) {
+SpectrumSummary summarize_spectrum(const MatrixXd& A, const RandomStream& stream, Index full_up_to,
+                                   const Interrupt& interrupted) {
   if (A.rows() != A.cols() || A.rows() < 2)
     throw std::invalid_argument("a spectrum needs a square matrix, n >= 2");
-  return A.rows() <= full_up_to || A.rows() < 4 * kBlock ? full_spectrum(A) : lanczos_spectrum(A, stream);
+  if (A.rows() <= full_up_to || A.rows() < 4 * kBlock) return full_spectrum(A);
+  return lanczos_spectrum(A, stream, interrupted);
 }
 
 }  // namespace qksolve::numerics

@@ -3,6 +3,7 @@
 
 #include <Eigen/Core>
 
+#include "qksolve/numerics/interrupt.hpp"
 #include "qksolve/numerics/random_normals.hpp"
 
 namespace qksolve::numerics {
@@ -22,8 +23,9 @@ inline constexpr Eigen::Index kFullSpectrum = 512;  // all singular values are c
 // values are known to 1e-6 of themselves, and at least 32 blocks. Its Gauss quadrature gives the sums
 // sum s_i, sum s_i log s_i of the effective rank (Golub & Meurant 2010; averaged over the random columns):
 // the values that have converged enter as they are, the others in their mean. The result is extrapolated in
-// the number of blocks from this number and its half.
+// the number of blocks from this number and its half. Throws Interrupted.
 SpectrumSummary summarize_spectrum(const Eigen::MatrixXd& A, const RandomStream& stream,
-                                   Eigen::Index full_up_to = kFullSpectrum);
+                                   Eigen::Index full_up_to = kFullSpectrum,
+                                   const Interrupt& interrupted = {});
 
 }  // namespace qksolve::numerics

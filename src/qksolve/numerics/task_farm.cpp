@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "qksolve/numerics/parallel.hpp"
+
 #ifdef QKSOLVE_MPI
 #include <mpi.h>
 
@@ -16,33 +18,23 @@
 namespace qksolve::numerics {
 
 void run_tasks(const std::vector<std::size_t>& tasks, int threads, const Task& task, const TaskDone& done,
-               const std::function<bool()>& interrupted) {
+               const Interrupt& interrupted) {
   std::mutex mutex;
-  std::size_t next = 0;
-  std::exception_ptr failure;
-  auto work = [&] {
-    for (;;) {
-      std::unique_lock lock(mutex);
-      if (next == tasks.size() || failure || (interrupted && interrupted())) return;
-      const std::size_t i = tasks[next++];
-      lock.unlock();
-      try {
-        const std::string found = task(i);
-        lock.lock();
-        if (!failure && !(interrupted && interrupted())) done(i, found);
-      } catch (...) {
-        if (!lock.owns_lock()) lock.lock();
-        if (!failure) failure = std::current_exception();
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    others.reserve(static_cast<std::size_t>(threads));
-    for (int k = 1; k < threads; ++k) others.emplace_back(work);
-    work();
-  }
-  if (failure) std::rethrow_exception(failure);
+  bool broken = false;  // `done` has thrown: it is not called again
+  parallel_for(
+      std::ssize(tasks), threads, 1,
+      [&] {
+        return [&](std::ptrdiff_t k) {
+          const std::size_t i = tasks[static_cast<std::size_t>(k)];
+          const std::string found = task(i);
+          const std::scoped_lock lock(mutex);
+          throw_if(interrupted);
+          if (std::exchange(broken, true)) return;
+          done(i, found);
+          broken = false;
+        };
+      },
+      interrupted);
 }
 
 namespace {
@@ -101,7 +93,7 @@ Ranks::~Ranks() {
 // Every rank's threads take tasks from a list that its main thread, the only one that calls MPI, keeps
 // filled: rank 0 from the whole list, the others by asking rank 0.
 void Ranks::run(const std::vector<std::size_t>& tasks, int threads, const Task& task, const TaskDone& done,
-                const std::function<bool()>& interrupted) {
+                const Interrupt& interrupted) {
   if (size_ == 1) return run_tasks(tasks, threads, task, done, interrupted);
 
   struct Finished {
@@ -133,7 +125,8 @@ void Ranks::run(const std::vector<std::size_t>& tasks, int threads, const Task& 
       Finished one{i, {}, false};
       try {
         one.text = task(i);
-        if (interrupted && interrupted()) one.text.clear();  // it may have been cut short
+        if (interrupted && interrupted()) one.text.clear();
+      } catch (const Interrupted&) {  // nothing was found
       } catch (const std::exception& error) {
         one.text = error.what();
         one.failed = true;
@@ -242,6 +235,7 @@ void Ranks::run(const std::vector<std::size_t>& tasks, int threads, const Task& 
   }
   stop_workers();
   if (failure) std::rethrow_exception(failure);
+  throw_if(interrupted);
 }
 
 #else
@@ -253,7 +247,7 @@ Ranks::Ranks() {
 Ranks::~Ranks() = default;
 
 void Ranks::run(const std::vector<std::size_t>& tasks, int threads, const Task& task, const TaskDone& done,
-                const std::function<bool()>& interrupted) {
+                const Interrupt& interrupted) {
   run_tasks(tasks, threads, task, done, interrupted);
 }
 

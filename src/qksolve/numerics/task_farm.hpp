@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "qksolve/numerics/interrupt.hpp"
+
 namespace qksolve::numerics {
 
 // Computes task number i; what it found, as text that is not empty. May throw. Called from several threads at
@@ -17,9 +19,9 @@ using TaskDone = std::function<void(std::size_t i, const std::string& found)>;
 
 // Runs the tasks with these numbers, in this order as threads become free. Once `interrupted` returns true no
 // task is begun, and those that are under way are not reported. The first exception of a task or of `done`
-// ends the run and is thrown again.
+// ends the run and is thrown again; Interrupted where the interrupt left a task undone.
 void run_tasks(const std::vector<std::size_t>& tasks, int threads, const Task& task, const TaskDone& done,
-               const std::function<bool()>& interrupted);
+               const Interrupt& interrupted);
 
 // The processes that mpirun started together; one alone without mpirun.
 class Ranks {
@@ -36,7 +38,7 @@ class Ranks {
   // As run_tasks, with the tasks of rank 0 spread over `threads` threads of every rank. To be called on all
   // ranks; `tasks` and `done` matter on rank 0 only, and only it throws what a task threw elsewhere.
   void run(const std::vector<std::size_t>& tasks, int threads, const Task& task, const TaskDone& done,
-           const std::function<bool()>& interrupted);
+           const Interrupt& interrupted);
 
  private:
   int rank_ = 0, size_ = 1;

@@ -54,10 +54,12 @@ numerics::MeanEstimate mean_with_error(const std::vector<double>& values) {
       Eigen::Map<const Eigen::VectorXd>(values.data(), static_cast<Eigen::Index>(values.size())));
 }
 
-Evaluation evaluate(const Model& model, const training::Task& task, std::int64_t step) {
+Evaluation evaluate(const Model& model, const training::Task& task, std::int64_t step,
+                    const numerics::Interrupt& interrupted) {
   const torch::NoGradGuard no_gradients;
   std::vector<double> losses, hits;  // of the sequences
   for (std::int64_t first = 0; first < task.validation_sequences; first += kEvaluatedTogether) {
+    numerics::throw_if(interrupted);
     const std::int64_t count = std::min(kEvaluatedTogether, task.validation_sequences - first);
     const training::Batch batch = task.validation(first, count);
     const Tensors t = tensors(batch);
@@ -75,7 +77,8 @@ Evaluation evaluate(const Model& model, const training::Task& task, std::int64_t
   return {step, loss.mean, loss.error.value_or(0), accuracy.mean, accuracy.error.value_or(0)};
 }
 
-std::vector<LayerMeasurement> measure_layers(const Model& model, const training::Task& task) {
+std::vector<LayerMeasurement> measure_layers(const Model& model, const training::Task& task,
+                                             const numerics::Interrupt& interrupted) {
   const torch::NoGradGuard no_gradients;
   const std::int64_t sequences = std::min(kMeasuredSequences, task.validation_sequences);
   const Tensors t = tensors(task.validation(0, sequences));
@@ -96,6 +99,7 @@ std::vector<LayerMeasurement> measure_layers(const Model& model, const training:
     for (std::int64_t s = 0; s < sequences; ++s) {
       double sum = 0;
       for (std::int64_t h = 0; h < matrices.size(1); ++h) {
+        numerics::throw_if(interrupted);
         const Eigen::Map<const Eigen::MatrixXd> transposed(matrices[s][h].data_ptr<double>(), T, T);
         const auto spectrum = numerics::summarize_spectrum(transposed, {0, 0, 0, 0});
         sum += spectrum.first / spectrum.second;
@@ -255,7 +259,7 @@ namespace {
 
 TrainingRun train_model(const ModelOptions& model_options, const TrainingOptions& options,
                         const training::Task& task, const Checkpoints& checkpoints,
-                        const std::function<bool()>& interrupted,
+                        const numerics::Interrupt& interrupted,
                         const std::function<void(const Evaluation&)>& evaluated) {
   if (options.steps < 1 || options.batch < 1 || options.evaluate_every < 1 || task.validation_sequences < 1)
     throw std::invalid_argument("a training needs steps, sequences, and validation sequences");
@@ -271,39 +275,52 @@ TrainingRun train_model(const ModelOptions& model_options, const TrainingOptions
     for (const Evaluation& e : run.curve) evaluated(e);
 
   const std::int64_t loaded = run.steps;
-  while (run.steps < options.steps) {
-    const auto start = std::chrono::steady_clock::now();
+  const auto save = [&] {
+    if (run.steps > loaded)
+      checkpoints.save(
+          [&](std::ostream& out) { write_state(out, model, *optimizer, run, checkpoints.configuration); });
+  };
+  // Sets the gradients of the next step; whether it can be taken.
+  std::int64_t differentiable = -1;  // the last state that was found so
+  const auto differentiate = [&] {
+    if (differentiable == run.steps) return true;
     const Tensors t = tensors(task.training(model_options.seed, run.steps * options.batch, options.batch));
     optimizer->zero_grad();
     const double loss = descend(model, t);
     const double norm = torch::nn::utils::clip_grad_norm_(values, options.largest_gradient);
-    if (!std::isfinite(loss) || !std::isfinite(norm)) {
-      run.ending = Ending::non_finite;
-      return run;
-    }
-    const bool stop = interrupted && interrupted();
-    if (checkpoints.every > 0 && (stop || run.steps % checkpoints.every == 0) && run.steps > loaded)
-      checkpoints.save(
-          [&](std::ostream& out) { write_state(out, model, *optimizer, run, checkpoints.configuration); });
-    if (stop) {
-      run.ending = Ending::interrupted;
-      return run;
-    }
-    for (auto& group : optimizer->param_groups()) group.options().set_lr(learning_rate(options, run.steps));
-    optimizer->step();
-    ++run.steps;
-    run.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (run.steps % options.evaluate_every == 0 || run.steps == options.steps) {
-      const Evaluation e = evaluate(model, task, run.steps);
-      if (!std::isfinite(e.loss)) {
-        run.ending = Ending::non_finite;
-        return run;
+    if (!std::isfinite(loss) || !std::isfinite(norm)) return false;
+    differentiable = run.steps;
+    return true;
+  };
+  const auto advance = [&] {
+    for (;;) {
+      const bool due =
+          run.steps > 0 && (run.steps % options.evaluate_every == 0 || run.steps == options.steps);
+      if (due && (run.curve.empty() || run.curve.back().step != run.steps)) {
+        const Evaluation e = evaluate(model, task, run.steps, interrupted);
+        if (!std::isfinite(e.loss)) return Ending::non_finite;
+        run.curve.push_back(e);
+        if (evaluated) evaluated(e);
       }
-      run.curve.push_back(e);
-      if (evaluated) evaluated(e);
+      if (run.steps == options.steps) break;
+      const auto start = std::chrono::steady_clock::now();
+      if (!differentiate()) return Ending::non_finite;
+      numerics::throw_if(interrupted);
+      if (checkpoints.every > 0 && run.steps % checkpoints.every == 0) save();
+      for (auto& group : optimizer->param_groups()) group.options().set_lr(learning_rate(options, run.steps));
+      optimizer->step();
+      ++run.steps;
+      run.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
+    run.layers = measure_layers(model, task, interrupted);
+    return Ending::finished;
+  };
+  try {
+    run.ending = advance();
+  } catch (const numerics::Interrupted&) {  // before a step: the state is that of run.steps
+    if (checkpoints.every > 0 && differentiate()) save();
+    run.ending = Ending::interrupted;
   }
-  run.layers = measure_layers(model, task);
   return run;
 }
 
@@ -314,7 +331,7 @@ void check_checkpoint(const Checkpoints& checkpoints) {
 }
 
 TrainingRun train(const ModelOptions& model, const TrainingOptions& options, const training::Task& task,
-                  const Checkpoints& checkpoints, const std::function<bool()>& interrupted,
+                  const Checkpoints& checkpoints, const numerics::Interrupt& interrupted,
                   const std::function<void(const Evaluation&)>& evaluated) {
   try {
     return train_model(model, options, task, checkpoints, interrupted, evaluated);

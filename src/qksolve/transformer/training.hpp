@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "qksolve/data/task.hpp"
+#include "qksolve/numerics/interrupt.hpp"
 #include "qksolve/transformer/model_options.hpp"
 
 namespace qksolve::transformer {
@@ -76,11 +77,11 @@ class MemoryError : public std::runtime_error {
 // Throws std::invalid_argument for options that do not fit, CheckpointError, MemoryError, and what the
 // functions throw. A run ends where its loss or the gradient is not finite. A state is saved before the next
 // step is taken from it, once that step's loss and gradient are known to be finite: the last checkpoint is
-// always a good one. Where `interrupted` turns true, the state is saved and the run ends. `evaluated` is
-// called for every evaluation, for those of a state that was loaded at once. One thread; the numbers depend
-// on nothing else.
+// always a good one. Where `interrupted` turns true, before a step or in an evaluation, the state is saved
+// and the run ends. `evaluated` is called for every evaluation, for those of a state that was loaded at once.
+// One thread; the numbers depend on nothing else.
 TrainingRun train(const ModelOptions& model, const TrainingOptions& options, const training::Task& task,
-                  const Checkpoints& checkpoints = {}, const std::function<bool()>& interrupted = {},
+                  const Checkpoints& checkpoints = {}, const numerics::Interrupt& interrupted = {},
                   const std::function<void(const Evaluation&)>& evaluated = {});
 
 // One thread for every run, so that its numbers do not depend on how many there are. Returns whether the

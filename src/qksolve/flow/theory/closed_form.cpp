@@ -87,8 +87,7 @@ class ClosedForm {
     double t = 0, left = 0, beta = model_.start.beta, width = velocity.u * shortest_;
     for (int step = 0; !done(t); ++step) {
       if (step >= request_.step_limit) return stop(Status::step_limit, "the limit of panels was reached");
-      if (step % 64 == 0 && request_.interrupted && request_.interrupted())
-        return stop(Status::failed, "interrupted");
+      if (step % 64 == 0) numerics::throw_if(request_.interrupted);
       if (!(width > 0) || !std::isfinite(width))
         return stop(Status::non_finite, "the speed of u is not finite and positive");
       const Panel panel = make_panel(left, width, t, beta);

@@ -73,8 +73,10 @@ void compare_saturated(const Model& model, const Point& end, Growth& growth) {
 
 }  // namespace
 
-Growth growth_laws(const Model& model, double end, double tolerance, Route route) {
+Growth growth_laws(const Model& model, double end, double tolerance, Route route,
+                   const numerics::Interrupt& interrupted) {
   Request request;
+  request.interrupted = interrupted;
   request.end = end;
   request.tolerance = tolerance;
   const double decades = std::log10(end);

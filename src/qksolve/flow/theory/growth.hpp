@@ -48,7 +48,8 @@ struct Growth {
 
 using Route = Trajectory (*)(const Model& model, const Request& request);
 
-// Solves the flow by `route` up to t = end > 1.
-Growth growth_laws(const Model& model, double end, double tolerance, Route route);
+// Solves the flow by `route` up to t = end > 1. Throws numerics::Interrupted.
+Growth growth_laws(const Model& model, double end, double tolerance, Route route,
+                   const numerics::Interrupt& interrupted = {});
 
 }  // namespace qksolve::flow

@@ -1,12 +1,12 @@
 // The reduced flow at given times and losses, by two independent routes.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "qksolve/flow/theory/model.hpp"
+#include "qksolve/numerics/interrupt.hpp"
 
 namespace qksolve::flow {
 
@@ -21,7 +21,7 @@ struct Request {
   double end = 1e12;           // the search for losses and betas stops here, > 0 and not before the last time
   double tolerance = 1e-10;    // relative, on everything reported and on the drift of the invariant
   int step_limit = 20000;      // steps or panels
-  std::function<bool()> interrupted;  // asked now and then; true ends the run as `failed`
+  numerics::Interrupt interrupted;  // true: numerics::Interrupted is thrown
 };
 
 // The state at one time. Errors are absolute and bound the difference to the exact solution.

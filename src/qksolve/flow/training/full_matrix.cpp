@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "qksolve/numerics/dense.hpp"
+#include "qksolve/numerics/long_calls.hpp"
 #include "qksolve/numerics/one_thread.hpp"
 
 namespace qksolve::flow {
@@ -23,15 +24,24 @@ int query_of(const Task& task, int label, int which) {
   return task.query == Query::shared ? 0 : label * queries_per_class(task) + which;
 }
 
-MatrixXd gaussian(Eigen::Index rows, Eigen::Index columns, double deviation, std::mt19937_64& random) {
+MatrixXd gaussian(Eigen::Index rows, Eigen::Index columns, double deviation, std::mt19937_64& random,
+                  const numerics::Interrupt& interrupted) {
   std::normal_distribution<double> normal(0, deviation);
-  return MatrixXd::NullaryExpr(rows, columns, [&] { return normal(random); });
+  MatrixXd matrix(rows, columns);
+  for (auto column : matrix.colwise()) {
+    numerics::throw_if(interrupted);
+    for (double& entry : column) entry = normal(random);
+  }
+  return matrix;
 }
 
-MatrixXd embeddings(int tokens, int dimension, Embedding kind, std::mt19937_64& random) {
-  MatrixXd rows = gaussian(tokens, dimension, 1 / std::sqrt(dimension), random);
+MatrixXd embeddings(int tokens, int dimension, Embedding kind, std::mt19937_64& random,
+                    const numerics::Interrupt& interrupted) {
+  MatrixXd rows = gaussian(tokens, dimension, 1 / std::sqrt(dimension), random, interrupted);
   if (kind == Embedding::gaussian) return rows;
-  return numerics::householder_qr(rows.transpose()).Q.transpose();
+  return numerics::abandon_if(interrupted, [columns = MatrixXd(rows.transpose())]() -> MatrixXd {
+    return numerics::householder_qr(columns).Q.transpose();
+  });
 }
 
 void check(const Model& model, const Training& training) {
@@ -91,11 +101,13 @@ std::vector<Example> population(const Task& task) {
   return examples;
 }
 
-std::vector<Example> draw_sequences(const Task& task, int count, std::uint64_t seed) {
+std::vector<Example> draw_sequences(const Task& task, int count, std::uint64_t seed,
+                                    const numerics::Interrupt& interrupted) {
   std::mt19937_64 random(seed);
   auto draw = [&](int choices) { return std::uniform_int_distribution<int>(0, choices - 1)(random); };
   std::vector<Example> examples(static_cast<std::size_t>(count));
   for (Example& x : examples) {
+    numerics::throw_if(interrupted);
     x.label = draw(task.classes);
     x.query = query_of(task, x.label, draw(queries_per_class(task)));
     x.probability = 1.0 / count;
@@ -116,8 +128,11 @@ struct FullModel::Forward {
   double loss = 0, attention = 0, margin = 0;
 };
 
-FullModel::FullModel(const Model& model, const Training& training)
-    : model_(model), training_(training), frozen_(model.task.query != Query::shared) {
+FullModel::FullModel(const Model& model, const Training& training, const numerics::Interrupt& interrupted)
+    : model_(model),
+      training_(training),
+      interrupted_(interrupted),
+      frozen_(model.task.query != Query::shared) {
   check(model, training);
   population_ = population(model.task);
   const numerics::OneThread one_thread;
@@ -125,7 +140,7 @@ FullModel::FullModel(const Model& model, const Training& training)
     training_.inner_dimension = training.init == Init::aligned ? model.task.classes : training.dimension;
   std::mt19937_64 random(training.seed);
   const MatrixXd all = embeddings(key_count(model.task) + query_count(model.task), training.dimension,
-                                  training.embedding, random);
+                                  training.embedding, random, interrupted);
   keys_ = all.topRows(key_count(model.task));
   queries_ = all.bottomRows(query_count(model.task));
   start(random());
@@ -176,24 +191,28 @@ void FullModel::start(std::uint64_t seed) {
     out_factor = training_.init_scale * MatrixXd::Identity(classes, inner);
   } else {
     std::mt19937_64 random(seed);
-    key_factor = gaussian(inner, d, training_.init_scale, random);
-    query_factor = gaussian(inner, d, training_.init_scale, random);
-    out_factor = gaussian(classes, inner, training_.init_scale, random);
-    value_factor = gaussian(inner, d, training_.init_scale, random);
+    key_factor = gaussian(inner, d, training_.init_scale, random, interrupted_);
+    query_factor = gaussian(inner, d, training_.init_scale, random, interrupted_);
+    out_factor = gaussian(classes, inner, training_.init_scale, random, interrupted_);
+    value_factor = gaussian(inner, d, training_.init_scale, random, interrupted_);
   }
-  weights_.qk = factorized_qk ? std::vector<MatrixXd>{key_factor, query_factor}
-                              : std::vector<MatrixXd>{key_factor.transpose() * query_factor};
+  weights_.qk =
+      factorized_qk
+          ? std::vector<MatrixXd>{key_factor, query_factor}
+          : std::vector<MatrixXd>{numerics::product(key_factor.transpose(), query_factor, interrupted_)};
   weights_.ov = factorized_ov ? std::vector<MatrixXd>{out_factor, value_factor}
                               : std::vector<MatrixXd>{out_factor * value_factor};
 }
 
 FullModel::Forward FullModel::forward(const std::vector<Example>& examples, bool with_gradient) const {
   const Task& task = model_.task;
+  numerics::throw_if(interrupted_);
   Forward f;
   if (weights_.ov.size() == 1)
     f.logits = weights_.ov[0] * keys_.transpose();
   else
     f.logits = weights_.ov[0] * (weights_.ov[1] * keys_.transpose()).eval();
+  numerics::throw_if(interrupted_);
   if (weights_.qk.size() == 1)
     f.scores = keys_ * (weights_.qk[0] * queries_.transpose()).eval();
   else
@@ -206,6 +225,7 @@ FullModel::Forward FullModel::forward(const std::vector<Example>& examples, bool
   const int first_common = task.classes * task.pool;
   VectorXd attention, logits, residual;
   for (const Example& x : examples) {
+    numerics::throw_if(interrupted_);
     const auto count = static_cast<Eigen::Index>(x.keys.size());
     attention.resize(count);
     for (Eigen::Index l = 0; l < count; ++l) attention[l] = f.scores(x.keys[l], x.query);
@@ -246,6 +266,7 @@ FullModel::Forward FullModel::forward(const std::vector<Example>& examples, bool
 double FullModel::loss(const std::vector<Example>& examples) const { return forward(examples, false).loss; }
 
 std::vector<MatrixXd> FullModel::ov_gradient(const Forward& f) const {
+  numerics::throw_if(interrupted_);
   if (weights_.ov.size() == 1) return {f.logits_gradient * keys_};
   const MatrixXd values = weights_.ov[1] * keys_.transpose();
   return {f.logits_gradient * values.transpose(),
@@ -253,7 +274,9 @@ std::vector<MatrixXd> FullModel::ov_gradient(const Forward& f) const {
 }
 
 std::vector<MatrixXd> FullModel::qk_gradient(const Forward& f) const {
-  if (weights_.qk.size() == 1) return {(keys_.transpose() * f.scores_gradient).eval() * queries_};
+  numerics::throw_if(interrupted_);
+  if (weights_.qk.size() == 1)
+    return {numerics::product((keys_.transpose() * f.scores_gradient).eval(), queries_, interrupted_)};
   const MatrixXd keys = weights_.qk[0] * keys_.transpose(), queries = weights_.qk[1] * queries_.transpose();
   return {(queries * f.scores_gradient.transpose()).eval() * keys_,
           (keys * f.scores_gradient).eval() * queries_};
@@ -276,10 +299,14 @@ void FullModel::descend(const std::vector<Example>& examples, double step_size) 
   }
   const MatrixXd left = (-qk_step) * (keys_.transpose() * f.scores_gradient);
   if (queries_.rows() >= 8) {
-    weights_.qk[0].noalias() += left * queries_;
+    numerics::for_column_blocks(
+        left.rows(), left.cols(), queries_.cols(), interrupted_, [&](Eigen::Index first, Eigen::Index count) {
+          weights_.qk[0].middleCols(first, count).noalias() += left * queries_.middleCols(first, count);
+        });
     return;
   }
   for (Eigen::Index q = 0; q < queries_.rows(); ++q) {  // a general matrix product is slow at so low a rank
+    numerics::throw_if(interrupted_);
     const VectorXd right = queries_.row(q);
     for (Eigen::Index j = 0; j < right.size(); ++j) weights_.qk[0].col(j) += right[j] * left.col(q);
   }
@@ -291,6 +318,7 @@ std::vector<SequenceMetrics> FullModel::metrics(const std::vector<Example>& sequ
   const Forward f = forward({}, false);
   std::vector<SequenceMetrics> found;
   for (const Example& x : sequences) {
+    numerics::throw_if(interrupted_);
     AttendedSequence sequence;
     sequence.label = x.label;
     std::vector<int> tokens;

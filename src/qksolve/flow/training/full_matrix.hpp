@@ -18,6 +18,7 @@
 #include "qksolve/flow/theory/model.hpp"
 #include "qksolve/flow/theory/trajectory.hpp"
 #include "qksolve/flow/training/metrics.hpp"
+#include "qksolve/numerics/interrupt.hpp"
 
 namespace qksolve::flow {
 
@@ -62,7 +63,8 @@ std::vector<Example> population(const Task& task);
 
 // Sequences with class, query, distinct and common tokens drawn independently and uniformly, each with
 // probability 1/count. The same seed gives the same sequences.
-std::vector<Example> draw_sequences(const Task& task, int count, std::uint64_t seed);
+std::vector<Example> draw_sequences(const Task& task, int count, std::uint64_t seed,
+                                    const numerics::Interrupt& interrupted = {});
 
 // The trained matrices. W_QK = qk[0] (d x d), or qk[0]' qk[1] (inner x d each); W_OV = ov[0] (C x d), or
 // ov[0] ov[1] (C x inner, inner x d).
@@ -91,8 +93,9 @@ std::pair<double, double> factor_sizes(double product, double imbalance);
 class FullModel {
  public:
   // Throws std::invalid_argument for a model or training that is out of range, or d smaller than the
-  // vocabulary.
-  FullModel(const Model& model, const Training& training);
+  // vocabulary. Where `interrupted` turns true this and everything below that takes long throw
+  // numerics::Interrupted.
+  FullModel(const Model& model, const Training& training, const numerics::Interrupt& interrupted = {});
 
   Weights& weights() { return weights_; }
   const std::vector<Example>& examples() const { return population_; }
@@ -109,6 +112,7 @@ class FullModel {
 
   const Model& model() const { return model_; }
   const Training& training() const { return training_; }
+  const numerics::Interrupt& interrupted() const { return interrupted_; }
 
  private:
   struct Forward;
@@ -119,6 +123,7 @@ class FullModel {
 
   Model model_;
   Training training_;
+  numerics::Interrupt interrupted_;
   bool frozen_;
   Eigen::MatrixXd keys_, queries_;  // tokens x d
   std::vector<Example> population_;
@@ -129,20 +134,39 @@ class FullModel {
 // reduced flow. What is left of them are the sizes of the factors' one mode.
 bool follows_line(const Training& training);
 
-// The states of such a run at `record_steps` (ascending), by the same steps for these sizes alone, in any
-// dimension: full matrices differ from it by rounding.
-std::vector<State> train_on_line(const Model& model, Optimizer optimizer, double step_size,
-                                 const std::vector<std::int64_t>& record_steps);
+// Such a run by the same steps for these sizes alone, in any dimension: full matrices differ from it by
+// rounding.
+class LineRun {
+ public:
+  LineRun(const Model& model, Optimizer optimizer, double step_size);
+  // The state after `step` steps, not fewer than at the last call. Throws numerics::Interrupted.
+  State after(std::int64_t step, const numerics::Interrupt& interrupted = {});
+
+ private:
+  // Sizes of the factors of both circuits' one mode; a collapsed matrix is the first, and the second 1.
+  struct Sizes {
+    double key, query, out, value;
+  };
+  Sizes velocity(const Sizes& sizes) const;
+  State state(const Sizes& sizes) const;
+
+  Model model_;
+  Optimizer optimizer_;
+  double step_size_;
+  Sizes sizes_;
+  std::int64_t step_ = 0;
+};
 
 struct TrainingRun {
   std::vector<Measurement> measurements;  // the finite ones
-  Status status = Status::converged;      // or non_finite, failed (interrupted)
+  Status status = Status::converged;      // or non_finite
   std::string reason;
 };
 
 // Trains and measures at `record_steps` (ascending, each in [0, steps]); stops early when a value is not
-// finite.
+// finite. `measured` is called with each measurement as it is made. Throws numerics::Interrupted where the
+// model's interrupt turns true.
 TrainingRun train(FullModel& full, const std::vector<std::int64_t>& record_steps,
-                  const std::function<bool()>& interrupted = {});
+                  const std::function<void(const Measurement&)>& measured = {});
 
 }  // namespace qksolve::flow

@@ -47,7 +47,8 @@ SyntheticModel::SyntheticModel(const SyntheticTraining& training) : training_(tr
                                                : std::vector<MatrixXd>{labels * factor};
 }
 
-SyntheticModel::Batch SyntheticModel::draw(int count, std::mt19937_64& random) {
+SyntheticModel::Batch SyntheticModel::draw(int count, std::mt19937_64& random,
+                                           const numerics::Interrupt& interrupted) {
   // Keys as often as ten times their weight.
   static const std::vector<int> urn = [] {
     std::vector<int> keys;
@@ -62,8 +63,10 @@ SyntheticModel::Batch SyntheticModel::draw(int count, std::mt19937_64& random) {
   for (int label = 0; label < S::classes; ++label) {
     Counts counts = Counts::Zero(S::keys, sizes[static_cast<std::size_t>(label)]);
     counts.row(query_token(label) - S::vocabulary + S::keys).setOnes();
-    for (auto sequence : counts.colwise())
+    for (auto sequence : counts.colwise()) {
+      numerics::throw_if(interrupted);
       for (int l = 0; l < S::context; ++l) sequence[urn[any_key(random)]] += 1;
+    }
     batch.push_back(counts);
   }
   return batch;
@@ -151,7 +154,8 @@ double SyntheticModel::descend(const Batch& batch) {
   return f.loss;
 }
 
-std::vector<SequenceMetrics> SyntheticModel::metrics(const Batch& batch, double top_fraction) const {
+std::vector<SequenceMetrics> SyntheticModel::metrics(const Batch& batch, double top_fraction,
+                                                     const numerics::Interrupt& interrupted) const {
   const MatrixXd all_scores = scores(), by_token = logits();
   constexpr int length = S::context + 1;
   std::vector<SequenceMetrics> found;
@@ -159,6 +163,7 @@ std::vector<SequenceMetrics> SyntheticModel::metrics(const Batch& batch, double 
     const Counts& counts = batch[static_cast<std::size_t>(label)];
     const Counts attention = attend(all_scores, label, counts);
     for (Eigen::Index i = 0; i < counts.cols(); ++i) {
+      numerics::throw_if(interrupted);
       AttendedSequence sequence{Eigen::VectorXd(length), MatrixXd(S::classes, length), {}, label};
       for (int k = 0; k < S::keys; ++k)
         for (int copy = 0; copy < counts(k, i); ++copy) {
@@ -175,7 +180,7 @@ std::vector<SequenceMetrics> SyntheticModel::metrics(const Batch& batch, double 
   return found;
 }
 
-SyntheticRun train(SyntheticModel& model, const std::function<bool()>& interrupted) {
+SyntheticRun train(SyntheticModel& model, const numerics::Interrupt& interrupted) {
   const SyntheticTraining& training = model.training();
   std::mt19937_64 random(training.seed);
   SyntheticRun run;
@@ -187,7 +192,7 @@ SyntheticRun train(SyntheticModel& model, const std::function<bool()>& interrupt
   double sum = 0, sum_of_squares = 0;
   auto good = std::pair(model.qk, model.ov);
   while (run.steps < training.steps) {
-    const double loss = model.descend(SyntheticModel::draw(training.batch, random));
+    const double loss = model.descend(SyntheticModel::draw(training.batch, random, interrupted));
     if (!std::isfinite(loss)) {
       const std::string reason = "the loss is not finite after step " + std::to_string(run.steps) +
                                  "; the state is that after the last whole epoch before";
@@ -205,7 +210,6 @@ SyntheticRun train(SyntheticModel& model, const std::function<bool()>& interrupt
     sum = sum_of_squares = 0;
     good = {model.qk, model.ov};
     if (training.loss_target && run.loss <= *training.loss_target) return run;
-    if (interrupted && interrupted()) return end(Status::failed, "interrupted");
   }
   if (training.loss_target)
     return end(Status::iteration_limit, "the loss target is not reached in all steps");

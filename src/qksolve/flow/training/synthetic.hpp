@@ -8,7 +8,6 @@
 
 #include <Eigen/Core>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <random>
 #include <string>
@@ -17,6 +16,7 @@
 #include "qksolve/flow/theory/model.hpp"
 #include "qksolve/flow/theory/trajectory.hpp"
 #include "qksolve/flow/training/metrics.hpp"
+#include "qksolve/numerics/interrupt.hpp"
 
 namespace qksolve::flow {
 
@@ -47,14 +47,15 @@ class SyntheticModel {
   // Throws std::invalid_argument for a training that is out of range.
   explicit SyntheticModel(const SyntheticTraining& training);
 
-  static Batch draw(int count, std::mt19937_64& random);
+  static Batch draw(int count, std::mt19937_64& random, const numerics::Interrupt& interrupted = {});
 
   const SyntheticTraining& training() const { return training_; }
   double loss(const Batch& batch) const { return forward(batch, false).loss; }
   // One step of stochastic gradient descent; returns the loss before it.
   double descend(const Batch& batch);
   // Of every sequence, with top_count(top_fraction, 63) top tokens.
-  std::vector<SequenceMetrics> metrics(const Batch& batch, double top_fraction) const;
+  std::vector<SequenceMetrics> metrics(const Batch& batch, double top_fraction,
+                                       const numerics::Interrupt& interrupted = {}) const;
 
   // Factors, W = first' second (QK) or first second (OV); a collapsed matrix is alone. Of W_QK only the
   // columns of the queries are kept and of W_OV the rows of the labels: no others are ever used.
@@ -77,12 +78,12 @@ class SyntheticModel {
 struct SyntheticRun {
   std::int64_t steps = 0;
   double loss = 0, loss_error = 0;    // mean and its standard error over the batches of the last whole epoch
-  Status status = Status::converged;  // iteration_limit: the target was not reached; non_finite, failed
+  Status status = Status::converged;  // iteration_limit: the target was not reached; non_finite
   std::string reason;
 };
 
 // Trains until the loss target is reached, or for all steps if there is none. When the loss is no longer
-// finite the model goes back to the end of the last whole epoch.
-SyntheticRun train(SyntheticModel& model, const std::function<bool()>& interrupted = {});
+// finite the model goes back to the end of the last whole epoch. Throws numerics::Interrupted.
+SyntheticRun train(SyntheticModel& model, const numerics::Interrupt& interrupted = {});
 
 }  // namespace qksolve::flow

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <random>
 #include <stdexcept>
 
@@ -44,7 +45,8 @@ void runge_kutta(const Model& model, FullModel& full, double h) {
 
 class Adam {
  public:
-  void step(const Model& model, Weights& weights, Weights& gradient, double step_size) {
+  void step(const Model& model, Weights& weights, Weights& gradient, double step_size,
+            const numerics::Interrupt& interrupted) {
     constexpr double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, decay = 0.01;
     if (count_++ == 0) {
       first_ = second_ = gradient;
@@ -55,8 +57,10 @@ class Adam {
     for_each_matrix(
         model, weights,
         [&](MatrixXd& w, double eta, MatrixXd& g, MatrixXd& m, MatrixXd& v) {
+          numerics::throw_if(interrupted);
           m = beta1 * m + (1 - beta1) * g;
           v.array() = beta2 * v.array() + (1 - beta2) * g.array().square();
+          numerics::throw_if(interrupted);
           w.array() -=
               step_size * eta *
               (decay * w.array() + m.array() / correction1 / ((v.array() / correction2).sqrt() + epsilon));
@@ -75,39 +79,46 @@ bool finite(const Measurement& m) {
          std::isfinite(m.off_line_qk);
 }
 
-void add_errors(const Model& model, const Training& training, std::vector<Measurement>& measurements) {
-  std::vector<std::int64_t> steps, fine_steps;
-  for (Measurement& m : measurements) {
-    steps.push_back(m.step);
-    fine_steps.push_back(8 * m.step);
+// The errors of the measurements of a run, which come in the order of their steps.
+class Errors {
+ public:
+  explicit Errors(const FullModel& full) : full_(full) {
+    const Training& training = full.training();
+    if (!follows_line(training)) return;
+    coarse_.emplace(full.model(), training.optimizer, training.step_size);
+    fine_.emplace(full.model(), training.optimizer, training.step_size / 8);
+  }
+
+  void add_to(Measurement& m) {
     const double rounding = 8 * std::numeric_limits<double>::epsilon() * (static_cast<double>(m.step) + 1);
     m.u_error = rounding * std::abs(m.u);
     m.beta_error = rounding * std::abs(m.beta);
     m.attention_error = rounding * std::abs(m.attention);
     m.margin_error = rounding * std::abs(m.margin);
     m.loss_error = rounding * std::abs(m.loss);
-  }
-  if (!follows_line(training)) return;
-  const double h = training.step_size;
-  const std::vector<State> coarse = train_on_line(model, training.optimizer, h, steps),
-                           fine = train_on_line(model, training.optimizer, h / 8, fine_steps);
-  // The fine run's own error is an eighth (gd) or 1/4096 (rk4) of it, more where the error changes its sign.
-  constexpr double safety = 2;
-  for (std::size_t i = 0; i < measurements.size(); ++i) {
-    const State &x = coarse[i], &y = fine[i];
-    Measurement& m = measurements[i];
+    if (!coarse_) return;
+    // The fine run's own error is an eighth (gd) or 1/4096 (rk4) of it, more where the error changes its
+    // sign.
+    constexpr double safety = 2;
+    const Model& model = full_.model();
+    const State x = coarse_->after(m.step, full_.interrupted()),
+                y = fine_->after(8 * m.step, full_.interrupted());
     m.u_error += safety * std::abs(x.u - y.u);
     m.beta_error += safety * std::abs(x.beta - y.beta);
     m.attention_error += safety * std::abs(model.attention(x.beta) - model.attention(y.beta));
     m.margin_error += safety * std::abs(model.margin(x) - model.margin(y));
     m.loss_error += safety * std::abs(model.loss(model.margin(x)) - model.loss(model.margin(y)));
   }
-}
+
+ private:
+  const FullModel& full_;
+  std::optional<LineRun> coarse_, fine_;
+};
 
 }  // namespace
 
 TrainingRun train(FullModel& full, const std::vector<std::int64_t>& record_steps,
-                  const std::function<bool()>& interrupted) {
+                  const std::function<void(const Measurement&)>& measured) {
   const Model& model = full.model();
   const Training& training = full.training();
   if (!std::is_sorted(record_steps.begin(), record_steps.end()) ||
@@ -121,9 +132,9 @@ TrainingRun train(FullModel& full, const std::vector<std::int64_t>& record_steps
   std::mt19937_64 random(training.seed +
                          0x9e3779b97f4a7c15ULL);  // apart from the stream of the initial values
   Adam adam;
+  Errors errors(full);
   TrainingRun run;
   auto end = [&](Status status = Status::converged, const std::string& reason = "") {
-    add_errors(model, training, run.measurements);
     run.status = status;
     run.reason = reason;
     return run;
@@ -136,21 +147,23 @@ TrainingRun train(FullModel& full, const std::vector<std::int64_t>& record_steps
         return end(Status::non_finite, "a value is not finite after step " + std::to_string(step));
       m.step = step;
       m.t = static_cast<double>(step) * training.step_size;
+      errors.add_to(m);
       run.measurements.push_back(m);
+      if (measured) measured(m);
       while (next < record_steps.size() && record_steps[next] == step) ++next;
     }
     if (step == training.steps) return end();
-    if (interrupted && interrupted()) return end(Status::failed, "interrupted");
+    numerics::throw_if(full.interrupted());
     if (training.optimizer == Optimizer::rk4) {
       runge_kutta(model, full, training.step_size);
       continue;
     }
     std::vector<Example> batch;
-    if (training.batch > 0) batch = draw_sequences(model.task, training.batch, random());
+    if (training.batch > 0) batch = draw_sequences(model.task, training.batch, random(), full.interrupted());
     const std::vector<Example>& examples = training.batch > 0 ? batch : full.examples();
     if (training.optimizer == Optimizer::adamw) {
       Weights gradient = full.gradient(examples);
-      adam.step(model, full.weights(), gradient, training.step_size);
+      adam.step(model, full.weights(), gradient, training.step_size, full.interrupted());
     } else {
       full.descend(examples, training.step_size);
     }

@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::size_t kAlignment = std::size_t{1} << 21;  // a large page
 constexpr int kSweepBlock = 8;
+constexpr int kUnchecked = 64;  // samples between two looks at the interrupt
 
 std::int64_t padded(std::int64_t dimension) { return (dimension + kLanes - 1) / kLanes * kLanes; }
 
@@ -127,9 +128,10 @@ MatrixXd positional_directions(std::int64_t dimension, int directions) {
 }
 
 template <class Store>
-FiniteSize<Store>::FiniteSize(const Model& model, const Draw& draw)
+FiniteSize<Store>::FiniteSize(const Model& model, const Draw& draw, const numerics::Interrupt& interrupted)
     : model_(model),
       draw_(draw),
+      interrupted_(interrupted),
       stride_(padded(draw.dimension)),
       per_sample_(statistics_per_sample(model)),
       data_(nullptr, &std::free) {
@@ -158,6 +160,7 @@ FiniteSize<Store>::FiniteSize(const Model& model, const Draw& draw)
   const numerics::RandomStream data_stream = random_stream(draw_, RandomPurpose::data);
   MatrixXd stored = MatrixXd::Zero(stride_, tokens);  // column l: token l as it is stored
   for (std::int64_t sample = 0; sample < draw_.samples; ++sample) {
+    throw_if_interrupted();
     for (int l = 0; l < tokens; ++l) {
       double* values = stored.col(l).data();
       numerics::fill_normals(data_stream, static_cast<std::uint64_t>(sample * tokens + l), values,
@@ -218,6 +221,7 @@ double FiniteSize<Store>::two_token_pass(const double* q, double* gradient, Vect
   const double shift_1 = position_1.dot(projected), shift_2 = position_2.dot(projected);
   double total = 0;
   for (std::int64_t sample = 0; sample < draw_.samples; ++sample) {
+    if (sample % kUnchecked == 0) throw_if_interrupted();
     const Store* x1 = row(sample, 0);
     const Store* x2 = row(sample, 1);
     Pack sum1{}, sum2{};
@@ -267,6 +271,7 @@ double FiniteSize<Store>::general_pass(const MatrixXd& q, MatrixXd& gradient, Ma
   MatrixXd h(model_.tokens, model_.rank);
   double total = 0;
   for (std::int64_t sample = 0; sample < draw_.samples; ++sample) {
+    if (sample % kUnchecked == 0) throw_if_interrupted();
     for (int l = 0; l < model_.tokens; ++l)
       for (int k = 0; k < model_.rank; ++k)
         h(l, k) = dot(row(sample, l), q.col(k).data(), stride_) + shift(l, k);
@@ -290,6 +295,7 @@ MatrixXd FiniteSize<Store>::sweep(const MatrixXd& Q, const Respond& respond) con
   const int columns = static_cast<int>(Q.cols());
   MatrixXd result = MatrixXd::Zero(stride_, columns);
   for (std::int64_t first = 0; first < draw_.samples; first += kSweepBlock) {
+    throw_if_interrupted();
     const int count = static_cast<int>(std::min<std::int64_t>(kSweepBlock, draw_.samples - first));
     MatrixXd h(model_.tokens * columns, count);
     for (int i = 0; i < count; ++i)

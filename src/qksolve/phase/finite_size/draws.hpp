@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 
+#include "qksolve/numerics/interrupt.hpp"
 #include "qksolve/numerics/random_normals.hpp"
 #include "qksolve/phase/model.hpp"
 
@@ -57,8 +58,9 @@ Eigen::MatrixXd positional_directions(std::int64_t dimension, int directions);
 template <class Store>
 class FiniteSize {
  public:
-  // Throws std::invalid_argument for an invalid model or size, std::bad_alloc without memory.
-  FiniteSize(const Model& model, const Draw& draw);
+  // Throws std::invalid_argument for an invalid model or size, std::bad_alloc without memory. Where
+  // `interrupted` turns true this and every pass over the data throw numerics::Interrupted.
+  FiniteSize(const Model& model, const Draw& draw, const numerics::Interrupt& interrupted = {});
 
   // E(Q) for Q of d x r; `gradient`, if not null, receives dE/dQ, d x r.
   double risk(const Eigen::MatrixXd& Q, Eigen::MatrixXd* gradient) const;
@@ -68,6 +70,9 @@ class FiniteSize {
   // the size of Q, which may have any number of columns k.
   using Respond = std::function<void(std::int64_t first, int count, Eigen::MatrixXd& h)>;
   Eigen::MatrixXd sweep(const Eigen::MatrixXd& Q, const Respond& respond) const;
+
+  // For the loops of others over the samples.
+  void throw_if_interrupted() const { numerics::throw_if(interrupted_); }
 
   const Model& model() const { return model_; }
   const Draw& draw() const { return draw_; }
@@ -99,6 +104,7 @@ class FiniteSize {
 
   Model model_;
   Draw draw_;
+  numerics::Interrupt interrupted_;
   std::int64_t stride_, per_sample_;
   Eigen::MatrixXd teacher_, directions_;
   std::unique_ptr<Store[], void (*)(void*)> data_;  // samples x L x stride, rows padded by zeros

@@ -43,7 +43,7 @@ bool kept_in_trajectory(int iteration, int last) { return iteration <= 20 || ite
 
 template <class Store>
 Run run_from(const FiniteSize<Store>& instance, Init init, const MatrixXd& linear,
-             const ExperimentOptions& options, const std::function<bool()>& stop) {
+             const ExperimentOptions& options, const numerics::Interrupt& interrupted) {
   const Model& model = instance.model();
   const double d = static_cast<double>(instance.draw().dimension), root_d = std::sqrt(d);
   const MatrixXd start = start_point(instance, init);
@@ -67,7 +67,7 @@ Run run_from(const FiniteSize<Store>& instance, Init init, const MatrixXd& linea
         overlaps.V = MatrixXd::Constant(1, 1, step.variance);
         run.trajectory.push_back({step.iteration, overlaps, {}, {}});
       }
-      return !stop || !stop();
+      return true;
     });
     minimum = result.minimum;
     variance = MatrixXd::Constant(1, 1, result.variance);
@@ -86,7 +86,7 @@ Run run_from(const FiniteSize<Store>& instance, Init init, const MatrixXd& linea
       if (wanted(step.iteration))
         run.trajectory.push_back(
             {step.iteration, overlaps_of(as_matrix(step.x)), step.value / d, step.gradient_norm / root_d});
-      return !stop || !stop();
+      return true;
     };
     const numerics::MinimizerOptions minimizer{options.gradient_tolerance * root_d, options.steps,
                                                options.learning_rate};
@@ -108,7 +108,7 @@ Run run_from(const FiniteSize<Store>& instance, Init init, const MatrixXd& linea
   const double teacher_norm = instance.teacher().squaredNorm() / d;
   if (options.minimum_response) run.minimum_response = measure_response(instance, Q);
   run.test = measure_test_errors(model, instance.draw(), Q, instance.teacher(), instance.directions(), linear,
-                                 options.test_samples);
+                                 options.test_samples, interrupted);
   double error = 0;
   run.conditional_test_error =
       conditional_test_error(model, run.overlaps, teacher_norm, kTestTolerance, error);
@@ -127,11 +127,11 @@ Run run_from(const FiniteSize<Store>& instance, Init init, const MatrixXd& linea
 
 template <class Store>
 InstanceResult run_stored(const Model& model, const Draw& draw, const std::vector<Init>& inits,
-                          const ExperimentOptions& options, const std::function<bool()>& stop) {
-  const FiniteSize<Store> instance(model, draw);
+                          const ExperimentOptions& options, const numerics::Interrupt& interrupted) {
+  const FiniteSize<Store> instance(model, draw, interrupted);
   const MatrixXd linear = fit_linear_baseline(instance);
   InstanceResult result{control_variates(instance), {}};
-  for (const Init init : inits) result.runs.push_back(run_from(instance, init, linear, options, stop));
+  for (const Init init : inits) result.runs.push_back(run_from(instance, init, linear, options, interrupted));
   return result;
 }
 
@@ -187,9 +187,9 @@ MessagePassingOptions message_passing_options(const ExperimentOptions& options, 
 }
 
 InstanceResult run_instance(const Model& model, const Draw& draw, const std::vector<Init>& inits,
-                            const ExperimentOptions& options, const std::function<bool()>& stop) {
-  return options.single_precision ? run_stored<float>(model, draw, inits, options, stop)
-                                  : run_stored<double>(model, draw, inits, options, stop);
+                            const ExperimentOptions& options, const numerics::Interrupt& interrupted) {
+  return options.single_precision ? run_stored<float>(model, draw, inits, options, interrupted)
+                                  : run_stored<double>(model, draw, inits, options, interrupted);
 }
 
 }  // namespace qksolve::phase

@@ -1,7 +1,6 @@
 // One instance of the finite-size experiment: draw, minimise from several starts, measure.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -77,8 +76,8 @@ Overlaps start_overlaps(Init init, std::int64_t dimension);
 // What `options` mean to message passing at this dimension.
 MessagePassingOptions message_passing_options(const ExperimentOptions& options, std::int64_t dimension);
 
-// Throws what FiniteSize and message_passing throw. Where `stop` turns true runs end as iteration_limit.
+// Throws what FiniteSize and message_passing throw, numerics::Interrupted among it.
 InstanceResult run_instance(const Model& model, const Draw& draw, const std::vector<Init>& inits,
-                            const ExperimentOptions& options, const std::function<bool()>& stop = {});
+                            const ExperimentOptions& options, const numerics::Interrupt& interrupted = {});
 
 }  // namespace qksolve::phase

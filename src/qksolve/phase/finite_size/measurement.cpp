@@ -26,6 +26,7 @@ MatrixXd fit_linear_baseline(const FiniteSize<Store>& instance) {
   const int tokens = instance.model().tokens;
   MatrixXd product = MatrixXd::Zero(tokens, tokens), gram = product;
   for (std::int64_t sample = 0; sample < instance.draw().samples; ++sample) {
+    instance.throw_if_interrupted();
     product += instance.attention(sample) * instance.gram(sample);
     gram += instance.gram(sample);
   }
@@ -34,7 +35,7 @@ MatrixXd fit_linear_baseline(const FiniteSize<Store>& instance) {
 
 TestErrors measure_test_errors(const Model& model, const Draw& draw, const MatrixXd& Q,
                                const MatrixXd& teacher, const MatrixXd& directions, const MatrixXd& linear,
-                               std::int64_t count) {
+                               std::int64_t count, const numerics::Interrupt& interrupted) {
   const double d = static_cast<double>(draw.dimension), root_d = std::sqrt(d);
   const int tokens = model.tokens, rank = model.rank, teacher_rank = model.teacher_rank;
   MatrixXd span(Q.rows(), rank + teacher_rank + directions.cols());
@@ -59,6 +60,7 @@ TestErrors measure_test_errors(const Model& model, const Draw& draw, const Matri
   VectorXd student(count), limit_form(count);
   double linear_sum = 0;
   for (std::int64_t sample = 0; sample < count; ++sample) {
+    numerics::throw_if(interrupted);
     numerics::fill_normals(stream, static_cast<std::uint64_t>(sample), g.data(),
                            static_cast<std::size_t>(g.size()));
     g = model.sigma.asDiagonal() * g;
@@ -115,6 +117,7 @@ VectorXd control_variates(const FiniteSize<Store>& instance) {
   const double variance = model.sigma[0] * model.sigma[0];
   VectorXd sums = VectorXd::Zero(3);
   for (std::int64_t sample = 0; sample < instance.draw().samples; ++sample) {
+    instance.throw_if_interrupted();
     const auto G = instance.gram(sample), C = instance.cross(sample), T = instance.attention(sample);
     const double a = T(0, 0) - 0.5, b = T(1, 1) - 0.5;
     const double half_square = (G(0, 0) - 2.0 * G(0, 1) + G(1, 1)) / 2.0;

@@ -28,10 +28,11 @@ struct TestErrors {
 // `count` >= 2 fresh samples, drawn through the projections on span(Q, Q*, e_a): the attention matrices
 // depend on nothing else, and the rest of a sample enters through its squared length alone, which is averaged
 // exactly. The student's error is that of the full model, S p included; it tends to the limit's form as d
-// grows.
+// grows. Throws numerics::Interrupted.
 TestErrors measure_test_errors(const Model& model, const Draw& draw, const Eigen::MatrixXd& Q,
                                const Eigen::MatrixXd& teacher, const Eigen::MatrixXd& directions,
-                               const Eigen::MatrixXd& linear, std::int64_t count);
+                               const Eigen::MatrixXd& linear, std::int64_t count,
+                               const numerics::Interrupt& interrupted = {});
 
 // The same expectation in the limit's form, by quadrature from the measured overlaps: Gaussian given Q and
 // Q*, exact. `error` receives the error of the quadrature. Needs is_two_token(model), else nothing; also

@@ -170,7 +170,7 @@ class Paths {
 
 std::vector<PathPrediction> predict_message_passing(const Model& model, double alpha, const Overlaps& start,
                                                     int steps, double damping, const PathOptions& options,
-                                                    const std::function<bool()>& stop) {
+                                                    const numerics::Interrupt& interrupted) {
   if (!is_two_token(model))
     throw std::invalid_argument("message passing needs two tokens of equal sigma at rank one");
   const auto replicates = static_cast<std::size_t>(options.replicates);
@@ -179,7 +179,8 @@ std::vector<PathPrediction> predict_message_passing(const Model& model, double a
        ++k) {  // one after the other: each keeps the forces of all its steps
     Paths paths(model, alpha, start, steps, damping, options, static_cast<int>(k));
     runs[k].push_back(paths.scalars());
-    for (int t = 0; t < steps && !(stop && stop()); ++t) {
+    for (int t = 0; t < steps; ++t) {
+      numerics::throw_if(interrupted);
       paths.advance();
       runs[k].push_back(paths.scalars());
     }

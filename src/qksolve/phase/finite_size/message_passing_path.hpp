@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "qksolve/phase/finite_size/message_passing.hpp"
@@ -27,11 +26,11 @@ struct PathOptions {
 // where W_ts are the weights with which the iteration mixes its past, zeta and epsilon the token's components
 // along Q* and e, and g_s, the noise of gamma, is Gaussian with covariance alpha sigma^2 sum_l E[f_t f_s]
 // between steps. The expectations are taken over randomised quasi-random samples of such paths. Overlaps that
-// vanish at the start stay zero. Where `stop` turns true the list ends. Needs is_two_token(model), else
-// std::invalid_argument.
+// vanish at the start stay zero. Needs is_two_token(model), else std::invalid_argument. Throws
+// numerics::Interrupted.
 std::vector<PathPrediction> predict_message_passing(const Model& model, double alpha, const Overlaps& start,
                                                     int steps, double damping,
                                                     const PathOptions& options = {},
-                                                    const std::function<bool()>& stop = {});
+                                                    const numerics::Interrupt& interrupted = {});
 
 }  // namespace qksolve::phase

@@ -67,8 +67,10 @@ Curvature curvature_at(const FiniteSize<Store>& instance, const MatrixXd& Q) {
   instance.sweep(Q, [&](std::int64_t first, int count, MatrixXd& h) {
     curvature.h.middleCols(first, count) = h.colwise() + shift;
   });
-  for (std::int64_t i = 0; i < instance.draw().samples; ++i)
+  for (std::int64_t i = 0; i < instance.draw().samples; ++i) {
+    instance.throw_if_interrupted();
     curvature.second.push_back(second_derivatives(instance, i, curvature.h(0, i), curvature.h(1, i)));
+  }
   return curvature;
 }
 
@@ -99,6 +101,7 @@ MatrixXd hessian_of(const FiniteSize<Store>& instance, const Curvature& curvatur
   const MatrixXd& e = instance.directions();
   const MatrixXd& B = instance.model().positional_matrix;
   for (std::int64_t first = 0; first < instance.draw().samples; first += kBlock) {
+    instance.throw_if_interrupted();
     const std::int64_t count = std::min(kBlock, instance.draw().samples - first);
     MatrixXd tokens(d, 2 * count), weighted(d, 2 * count);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -146,6 +149,7 @@ double trapped_share(const FiniteSize<Store>& instance, const Curvature& curvatu
   const auto samples = curvature.h.cols();
   std::int64_t trapped = 0;
   for (Index first = 0; first < samples; first += kLanes) {
+    instance.throw_if_interrupted();
     TwoTokenLabel label{numerics::broadcast(0.5), numerics::broadcast(0.5)};
     Pack w{}, y{};
     for (Index i = 0; i < std::min<Index>(kLanes, samples - first); ++i) {

@@ -170,13 +170,15 @@ int coordinates(const Model& model) { return model.tokens * (model.rank + model.
 // The state that evaluations of one solve share.
 class RandomRule {
  public:
-  RandomRule(const Model& model, SequenceLoss loss, std::uint64_t seed, int threads)
-      : model_(model), loss_(std::move(loss)), seed_(seed), threads_(threads) {}
+  RandomRule(const Model& model, SequenceLoss loss, std::uint64_t seed, int threads,
+             const numerics::Interrupt& interrupted)
+      : model_(model), loss_(std::move(loss)), seed_(seed), threads_(threads), interrupted_(interrupted) {}
 
   Moments evaluate(const Overlaps& o, int level, int replicate) {
     if (level != level_) minima_.assign(kRandomReplicates, {});
     if (level != level_ || replicate != replicate_) {
-      nodes_.normals = numerics::shifted_sobol_normals(coordinates(model_), 10 + 2 * level, seed_, replicate);
+      nodes_.normals = numerics::shifted_sobol_normals(coordinates(model_), 10 + 2 * level, seed_, replicate,
+                                                       interrupted_);
       nodes_.count = std::size_t{1} << static_cast<unsigned>(10 + 2 * level);
     }
     level_ = level;
@@ -189,8 +191,10 @@ class RandomRule {
     numerics::parallel_for(static_cast<std::ptrdiff_t>(blocks), threads_, 1, [&] {
       return [&, integrand = Integrand(model_, loss_, o, nodes_, minima)](std::ptrdiff_t block) mutable {
         const std::size_t first = static_cast<std::size_t>(block) * kBlock;
-        for (std::size_t i = first; i < std::min(nodes_.count, first + kBlock); i += kLanes)
+        for (std::size_t i = first; i < std::min(nodes_.count, first + kBlock); i += kLanes) {
+          numerics::throw_if(interrupted_);
           integrand.add(i, sums[static_cast<std::size_t>(block)]);
+        }
       };
     });
     ++minima.visits;
@@ -204,6 +208,7 @@ class RandomRule {
   SequenceLoss loss_;
   std::uint64_t seed_;
   int threads_;
+  numerics::Interrupt interrupted_;
   int level_ = -1, replicate_ = -1;
   Nodes nodes_;
   std::vector<Minima> minima_;
@@ -218,13 +223,15 @@ int levels_that_fit(const Model& model) {
 }
 
 // Mean and three standard errors over replicates.
-void set_baseline(const Model& model, const SequenceLoss& loss, std::uint64_t seed, Quadrature& quadrature) {
+void set_baseline(const Model& model, const SequenceLoss& loss, std::uint64_t seed,
+                  const numerics::Interrupt& interrupted, Quadrature& quadrature) {
   const int size = model.tokens * model.teacher_rank, log2_count = 10 + 2 * kBaselineLevel;
   const std::size_t count = std::size_t{1} << static_cast<unsigned>(log2_count);
   std::vector<double> values;
   Packs h(static_cast<std::size_t>(size)), label(static_cast<std::size_t>(loss.label_size));
   for (int replicate = 0; replicate < kRandomReplicates; ++replicate) {
-    const std::vector<double> normals = numerics::shifted_sobol_normals(size, log2_count, seed, replicate);
+    const std::vector<double> normals =
+        numerics::shifted_sobol_normals(size, log2_count, seed, replicate, interrupted);
     Packs sum(label.size()), square(label.size());
     for (std::size_t first = 0; first < count; first += kLanes) {
       for (std::size_t i = 0; i < h.size(); ++i)
@@ -251,11 +258,12 @@ void set_baseline(const Model& model, const SequenceLoss& loss, std::uint64_t se
 
 }  // namespace
 
-Quadrature random_quadrature(const Model& model, const SequenceLoss& loss, std::uint64_t seed, int threads) {
+Quadrature random_quadrature(const Model& model, const SequenceLoss& loss, std::uint64_t seed, int threads,
+                             const numerics::Interrupt& interrupted) {
   if (coordinates(model) > kMostCoordinates)
     throw std::invalid_argument("tokens x (rank + teacher rank) must be at most " +
                                 std::to_string(kMostCoordinates));
-  auto rule = std::make_shared<RandomRule>(model, loss, seed, threads);
+  auto rule = std::make_shared<RandomRule>(model, loss, seed, threads, interrupted);
   Quadrature quadrature{
       "qmc",
       levels_that_fit(model),
@@ -264,7 +272,7 @@ Quadrature random_quadrature(const Model& model, const SequenceLoss& loss, std::
       {},
       0.0,
       0.0};
-  set_baseline(model, loss, seed, quadrature);
+  set_baseline(model, loss, seed, interrupted, quadrature);
   return quadrature;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "qksolve/numerics/interrupt.hpp"
 #include "qksolve/phase/equations/state_evolution.hpp"
 #include "qksolve/phase/general/sequence_loss.hpp"
 
@@ -21,7 +22,8 @@ inline constexpr int kMostCoordinates = 60;
 // A given seed gives the same numbers for any `threads`. The minimum of every node is kept as a start for the
 // next evaluation on the same level, so that evaluations are cheaper than the first, and the quadrature of
 // one solve is not to be shared by several threads. Throws std::invalid_argument if L (r + r*) >
-// kMostCoordinates.
-Quadrature random_quadrature(const Model& model, const SequenceLoss& loss, std::uint64_t seed, int threads);
+// kMostCoordinates. Its construction and its evaluations throw numerics::Interrupted.
+Quadrature random_quadrature(const Model& model, const SequenceLoss& loss, std::uint64_t seed, int threads,
+                             const numerics::Interrupt& interrupted = {});
 
 }  // namespace qksolve::phase

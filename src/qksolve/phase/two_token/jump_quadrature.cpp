@@ -130,7 +130,8 @@ JumpRule jump_rule(int level) {
   return kRules.at(static_cast<std::size_t>(level));
 }
 
-Moments jump_moments(const Model& model, const Overlaps& o, const JumpRule& rule, int threads) {
+Moments jump_moments(const Model& model, const Overlaps& o, const JumpRule& rule, int threads,
+                     const numerics::Interrupt& interrupted) {
   const double sigma = model.sigma[0], variance = sigma * sigma;
   const double q = o.q(0, 0), theta = o.theta(0, 0), m = o.m(0, 0), v = o.V(0, 0);
   const double noise = std::sqrt(q - theta * theta);
@@ -141,14 +142,17 @@ Moments jump_moments(const Model& model, const Overlaps& o, const JumpRule& rule
 
   const auto nodes = teacher_rule(model, rule.angles, rule.radii, kReach, theta == 0.0 || m == 0.0);
   std::vector<Sums> sums(nodes.size());
-  numerics::parallel_for(static_cast<std::ptrdiff_t>(nodes.size()), threads, 4, [&] {
-    return [&, integrator = LineIntegrator(rule)](std::ptrdiff_t i) mutable {
-      const TeacherNode& node = nodes[i];
-      const Centre centre{sigma * theta * node.zeta_w + b_w * m, sigma * theta * node.zeta_y + b_y * m,
-                          sigma * noise};
-      sums[i] = integrator.integrate(node.t1, node.t2, tau, centre);
-    };
-  });
+  numerics::parallel_for(
+      static_cast<std::ptrdiff_t>(nodes.size()), threads, 4,
+      [&] {
+        return [&, integrator = LineIntegrator(rule)](std::ptrdiff_t i) mutable {
+          const TeacherNode& node = nodes[i];
+          const Centre centre{sigma * theta * node.zeta_w + b_w * m, sigma * theta * node.zeta_y + b_y * m,
+                              sigma * noise};
+          sums[i] = integrator.integrate(node.t1, node.t2, tau, centre);
+        };
+      },
+      interrupted);
 
   // The force is sigma^2 times its sums here. The sum runs in the order of the nodes, so that it does not
   // depend on the threads.
@@ -181,11 +185,11 @@ Moments jump_moments(const Model& model, const Overlaps& o, const JumpRule& rule
   return result;
 }
 
-Quadrature jump_quadrature(const Model& model, int threads) {
+Quadrature jump_quadrature(const Model& model, int threads, const numerics::Interrupt& interrupted) {
   if (!is_two_token(model))
     throw std::invalid_argument("the jump quadrature needs two tokens of equal sigma at rank one");
-  auto evaluate = [model, threads](const Overlaps& o, int level, int) {
-    return jump_moments(model, o, jump_rule(level), threads);
+  auto evaluate = [model, threads, interrupted](const Overlaps& o, int level, int) {
+    return jump_moments(model, o, jump_rule(level), threads, interrupted);
   };
   return {"jump", kJumpLevels, 1, evaluate, two_token_test_error(model), linear_baseline(model)};
 }

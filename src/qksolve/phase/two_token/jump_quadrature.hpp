@@ -9,6 +9,7 @@
 // with the kink found exactly.
 #pragma once
 
+#include "qksolve/numerics/interrupt.hpp"
 #include "qksolve/phase/equations/state_evolution.hpp"
 
 namespace qksolve::phase {
@@ -25,9 +26,10 @@ JumpRule jump_rule(int level);
 inline constexpr int kJumpLevels = 9;
 
 // Needs is_two_token(model), else std::invalid_argument. The work of one evaluation is shared by `threads`
-// threads; the result does not depend on their number.
-Quadrature jump_quadrature(const Model& model, int threads);
+// threads; the result does not depend on their number. Evaluations throw numerics::Interrupted.
+Quadrature jump_quadrature(const Model& model, int threads, const numerics::Interrupt& interrupted = {});
 
-Moments jump_moments(const Model& model, const Overlaps& overlaps, const JumpRule& rule, int threads);
+Moments jump_moments(const Model& model, const Overlaps& overlaps, const JumpRule& rule, int threads,
+                     const numerics::Interrupt& interrupted = {});
 
 }  // namespace qksolve::phase
