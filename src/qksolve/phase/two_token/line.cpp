@@ -38,6 +38,48 @@ TwoTokenLine::TwoTokenLine(double t1, double t2, double tau)
       logit2_(logit(t2)),
       curvature_bound_(squared_logistic_curvature_bound(t1) + squared_logistic_curvature_bound(t2)) {}
 
+// Where k may have several minima: takes the best of points that resolve the logistic, and a bracket next to
+// it.
+[[gnu::noinline]] void TwoTokenLine::search(Pack w, Pack& low, Pack& high, Pack& y) const {
+  const Pack nonzero = numerics::select(numerics::abs(w) < 1e-12, broadcast(1e-12), w);
+  Pack best = broadcast(HUGE_VAL);
+  const auto consider = [&](Pack trial) {
+    const SquaredLogistic p1(w * (w + trial), label_.t1), p2(w * (w - trial), label_.t2);
+    const Pack value = 0.5 * (trial - s_) * (trial - s_) + tau_ * (p1.value + p2.value);
+    y = numerics::select(value < best, trial, y);
+    best = numerics::min(best, value);
+  };
+  const double widest =
+      numerics::maximum(numerics::abs(w) * (high - low));  // in units of the logistic's argument
+  const int cells = static_cast<int>(std::min(4000.0, std::ceil(0.7 * widest))) + 2;
+  if (cells <= kLongSearch) {
+    const Pack spacing = (high - low) / static_cast<double>(cells);
+    for (int i = 0; i <= cells; ++i) consider(low + spacing * static_cast<double>(i));
+    low = numerics::max(low, y - spacing) - 1e-12;
+    high = numerics::min(high, y + spacing) + 1e-12;
+  } else {
+    // Both logistics are constant almost everywhere: look where they are not, where their terms vanish, at
+    // s, and at the ends.
+    std::array<Pack, 2 * kSteepPoints + 5> trials{broadcast(s_), logit1_ / nonzero - w, w - logit2_ / nonzero,
+                                                  low, high};
+    for (int i = 0; i < kSteepPoints; ++i) {
+      const double argument = kSteepReach * (2.0 * i / (kSteepPoints - 1) - 1.0);
+      trials[5 + 2 * i] = argument / nonzero - w;
+      trials[6 + 2 * i] = w - argument / nonzero;
+    }
+    for (Pack& trial : trials) {
+      trial = numerics::min(numerics::max(trial, low), high);
+      consider(trial);
+    }
+    for (const Pack& trial : trials) {
+      low = numerics::select(trial < y, numerics::max(low, trial), low);
+      high = numerics::select(trial > y, numerics::min(high, trial), high);
+    }
+    low -= 1e-12;
+    high += 1e-12;
+  }
+}
+
 TwoTokenLine::Point TwoTokenLine::evaluate(Pack w) const {
   // Inner problem: k(y) = (y - s)^2/2 + tau P(w, y). Each of its three terms falls up to one point and rises
   // after it: s, and the y at which S_11 = T_11 or S_22 = T_22. All stationary points lie between the first
@@ -50,42 +92,7 @@ TwoTokenLine::Point TwoTokenLine::evaluate(Pack w) const {
   Pack y = broadcast(s_);
   const Pack curvature = 1.0 + curvature_bound_ * tau_ * w * w;  // a lower bound on k''
   if (numerics::any(curvature <= 0.0)) {
-    // k may have several minima: take the best of points that resolve the logistic, and stay next to it.
-    Pack best = broadcast(HUGE_VAL);
-    const auto consider = [&](Pack trial) {
-      const SquaredLogistic p1(w * (w + trial), label_.t1), p2(w * (w - trial), label_.t2);
-      const Pack value = 0.5 * (trial - s_) * (trial - s_) + tau_ * (p1.value + p2.value);
-      y = numerics::select(value < best, trial, y);
-      best = numerics::min(best, value);
-    };
-    const double widest =
-        numerics::maximum(numerics::abs(w) * (high - low));  // in units of the logistic's argument
-    const int cells = static_cast<int>(std::min(4000.0, std::ceil(0.7 * widest))) + 2;
-    if (cells <= kLongSearch) {
-      const Pack spacing = (high - low) / static_cast<double>(cells);
-      for (int i = 0; i <= cells; ++i) consider(low + spacing * static_cast<double>(i));
-      low = numerics::max(low, y - spacing) - 1e-12;
-      high = numerics::min(high, y + spacing) + 1e-12;
-    } else {
-      // Both logistics are constant almost everywhere: look where they are not, where their terms vanish, at
-      // s, and at the ends.
-      std::array<Pack, 2 * kSteepPoints + 5> trials{broadcast(s_), zero1, zero2, low, high};
-      for (int i = 0; i < kSteepPoints; ++i) {
-        const double argument = kSteepReach * (2.0 * i / (kSteepPoints - 1) - 1.0);
-        trials[5 + 2 * i] = argument / nonzero - w;
-        trials[6 + 2 * i] = w - argument / nonzero;
-      }
-      for (Pack& trial : trials) {
-        trial = numerics::min(numerics::max(trial, low), high);
-        consider(trial);
-      }
-      for (const Pack& trial : trials) {
-        low = numerics::select(trial < y, numerics::max(low, trial), low);
-        high = numerics::select(trial > y, numerics::min(high, trial), high);
-      }
-      low -= 1e-12;
-      high += 1e-12;
-    }
+    search(w, low, high, y);
   }
   // Newton, safeguarded by the bracket.
   Point p;
@@ -184,23 +191,23 @@ bool TwoTokenLine::matters(const Contact& c, int i, int j, double x_low, double 
 
 void TwoTokenLine::mark_unresolved(double x_low, double x_high, Contact& c) {
   c.unresolved.clear();
-  for (std::size_t k = 0; k + 1 < c.hull.size(); ++k) {
+  std::size_t k = 0;  // of the hull's edge above the cell
+  for (int i = 0; i + 1 < static_cast<int>(c.grid.size()); ++i) {
+    const Contact::Node &l = c.grid[i], &r = c.grid[i + 1];
+    // Values, slopes and curvatures at both ends over-determine a quartic.
+    const double h = r.w - l.w;
+    const double defect =
+        std::abs(r.psi - l.psi - 0.5 * h * (l.x + r.x) + h * h / 12.0 * (r.slope - l.slope));
+    if (defect <= kResolved * h) continue;
+    while (c.hull[k + 1] <= i) ++k;
     const int first = c.hull[k], last = c.hull[k + 1];
     if (!matters(c, first, last, x_low, x_high)) continue;
     const Contact::Node& start = c.grid[first];
     const double chord = (c.grid[last].psi - start.psi) / (c.grid[last].w - start.w);
     const auto above = [&](const Contact::Node& n) { return n.psi - start.psi - chord * (n.w - start.w); };
-    for (int i = first; i < last; ++i) {
-      const Contact::Node &l = c.grid[i], &r = c.grid[i + 1];
-      const double h = r.w - l.w, fall = l.x - chord, rise = r.x - chord;
-      // Values, slopes and curvatures at both ends over-determine a quartic.
-      const double defect =
-          std::abs(above(r) - above(l) - 0.5 * h * (fall + rise) + h * h / 12.0 * (r.slope - l.slope));
-      if (defect <= kResolved * h) continue;
-      // A well that the ends do not see reaches no deeper below their tangents than the defect tells.
-      const double depth = std::max({-fall * h, rise * h, 0.0});
-      if (std::min(above(l), above(r)) <= 0.5 * depth + 4.0 * defect) c.unresolved.push_back(i);
-    }
+    // A well that the ends do not see reaches no deeper below their tangents than the defect tells.
+    const double depth = std::max({(chord - l.x) * h, (r.x - chord) * h, 0.0});
+    if (std::min(above(l), above(r)) <= 0.5 * depth + 4.0 * defect) c.unresolved.push_back(i);
   }
 }
 
@@ -224,7 +231,9 @@ void TwoTokenLine::append(double w_low, double step, int first, std::vector<Cont
   Pack w;
   for (int i = 0; i < numerics::kLanes; ++i) w[i] = w_low + step * (first + i);
   const Point p = evaluate(w);
-  for (int i = 0; i < numerics::kLanes; ++i) grid.push_back({w[i], p.psi[i], p.x[i], p.slope[i], step});
+  const std::size_t size = grid.size();
+  grid.resize(size + numerics::kLanes);
+  for (int i = 0; i < numerics::kLanes; ++i) grid[size + i] = {w[i], p.psi[i], p.x[i], p.slope[i], step};
 }
 
 void TwoTokenLine::find_gaps(double x_low, double x_high, Contact& c) const {

@@ -58,6 +58,7 @@ class TwoTokenLine {
   void contact(double x_low, double x_high, int cells, Contact& out) const;
 
  private:
+  void search(numerics::Pack w, numerics::Pack& low, numerics::Pack& high, numerics::Pack& y) const;
   bool common_tangent(Contact::Gap& gap, double largest_step) const;
   void append(double w_low, double step, int first, std::vector<Contact::Node>& grid) const;
   static void take_hull(Contact& c);
