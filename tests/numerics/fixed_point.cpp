@@ -108,3 +108,37 @@ TEST_CASE("the finite-difference Jacobian is that of the map, also at the edge o
   CHECK(jacobian(half_line, VectorXd::Ones(1), VectorXd::Ones(1), 1e-3)(0, 0) ==
         doctest::Approx(3).epsilon(1e-9));
 }
+
+TEST_CASE("an interruption ends a run as such") {
+  FixedPointOptions options;
+  int asked = 0;
+  options.interrupted = [&] { return ++asked > 5; };
+  const auto result = solve_fixed_point(steep_map(5.5), ones, start(), options);
+  CHECK(result.status == FixedPointStatus::interrupted);
+  CHECK(result.evaluations == 5);
+  options.interrupted = [] { return true; };
+  CHECK(solve_fixed_point(steep_map(5.5), ones, start(), options).status == FixedPointStatus::interrupted);
+}
+
+TEST_CASE(
+    "a noisy map ends at its noise where that is accepted; where a fixed point has ceased to exist, not") {
+  const Map noisy = [](const VectorXd& x, VectorXd& fx) {
+    steep_map(0.5)(x, fx);
+    fx.array() += 1e-3 * (1e6 * x).array().sin();
+    return true;
+  };
+  FixedPointOptions options;
+  options.max_evaluations = 400;
+  CHECK(solve_fixed_point(noisy, ones, start(), options).status == FixedPointStatus::iteration_limit);
+  options.accept_noise = 1e-2;
+  const auto result = solve_fixed_point(noisy, ones, start(), options);
+  CHECK(result.status == FixedPointStatus::noise);
+  CHECK(result.residual <= 1e-2);
+  CHECK(result.evaluations < 100);
+  const Map gone = [](const VectorXd& x, VectorXd& fx) {
+    fx = x + VectorXd::Constant(1, 1e-3) + x.cwiseAbs2();
+    return x[0] < 10;
+  };
+  CHECK(solve_fixed_point(gone, ones, VectorXd::Constant(1, -0.2), options).status !=
+        FixedPointStatus::noise);
+}

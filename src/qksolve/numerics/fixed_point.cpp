@@ -40,6 +40,9 @@ MatrixXd jacobian(const Map& map, const VectorXd& x, const VectorXd& scale, doub
 
 namespace {
 
+constexpr int kNewtonFailures = 3;
+constexpr double kNoisySteps = 10.0;  // longest Newton step, in residuals, that fails for noise
+
 struct Evaluated {
   VectorXd x, residual;  // residual = F(x) - x
   double norm = HUGE_VAL;
@@ -54,7 +57,7 @@ class Solver {
   FixedPointResult run(const VectorXd& start) {
     if (!evaluate(start, current_)) {
       result_.x = start;
-      result_.status = FixedPointStatus::non_finite;
+      result_.status = stopped_ ? FixedPointStatus::interrupted : FixedPointStatus::non_finite;
       return result_;
     }
     accept(current_);
@@ -62,6 +65,7 @@ class Solver {
     while (!(current_.norm <= options_.tolerance) && budget_left()) {
       bool moved = false;
       if (!plain && current_.norm < options_.start_newton) moved = newton_step();
+      if (noisy()) break;
       if (!moved && !plain && current_.norm < options_.start_anderson) moved = anderson_step();
       if (!moved && budget_left()) moved = damped_step();
       if (!moved) break;
@@ -75,17 +79,28 @@ class Solver {
     const Evaluated& last = plain ? current_ : best_;
     result_.x = last.x;
     result_.residual = last.norm;
-    if (last.norm <= options_.tolerance)
+    if (stopped_)
+      result_.status = FixedPointStatus::interrupted;
+    else if (last.norm <= options_.tolerance)
       result_.status = FixedPointStatus::converged;
+    else if (noisy())
+      result_.status = FixedPointStatus::noise;
     else
       result_.status = budget_left() ? FixedPointStatus::non_finite : FixedPointStatus::iteration_limit;
     return result_;
   }
 
  private:
-  bool budget_left() const { return result_.evaluations < options_.max_evaluations; }
+  bool budget_left() const { return !stopped_ && result_.evaluations < options_.max_evaluations; }
+
+  // Next to where a fixed point has ceased to exist Newton steps fail too, but there they are long.
+  bool noisy() const {
+    return newton_failures_ >= kNewtonFailures && best_.norm <= options_.accept_noise &&
+           failed_step_ <= kNoisySteps * best_.norm;
+  }
 
   bool evaluate(const VectorXd& x, Evaluated& out) {
+    stopped_ = stopped_ || (options_.interrupted && options_.interrupted());
     if (!budget_left()) return false;
     ++result_.evaluations;
     VectorXd fx(x.size());
@@ -152,19 +167,22 @@ class Solver {
   // Newton on F(x) - x; the Jacobian is kept while it reduces the residual fourfold per step.
   bool newton_step() {
     const Eigen::Index n = current_.x.size();
-    if (newton_failures_ >= 3) return false;
+    if (newton_failures_ >= kNewtonFailures) return false;
     if (result_.jacobian.size() == 0 || stale_) {
       if (result_.evaluations + 2 * n + 1 > options_.max_evaluations) return false;
       const int before = result_.evaluations;
-      result_.jacobian = jacobian(map_, current_.x, scale_(current_.x));
+      // Where a step has failed the map may be noisy: differences over more of it.
+      result_.jacobian = jacobian(map_, current_.x, scale_(current_.x), newton_failures_ > 0 ? 1e-2 : 1e-3);
       result_.evaluations = before + 2 * static_cast<int>(n);
       if (result_.jacobian.size() == 0) return fail_newton();
       stale_ = false;
     }
     const MatrixXd system = MatrixXd::Identity(n, n) - result_.jacobian;
+    const VectorXd step = solve(system, current_.residual);
     Evaluated next;
-    if (!move(solve(system, current_.residual), next)) return fail_newton();
+    if (!move(step, next)) return fail_newton();
     if (!(next.norm < current_.norm)) {
+      failed_step_ = residual_norm(step, scale_(current_.x));
       stale_ = true;
       return fail_newton();
     }
@@ -185,8 +203,9 @@ class Solver {
   Evaluated current_, best_;
   std::deque<Evaluated> history_;
   FixedPointResult result_;
-  double mixing_;  // weight of the new value
-  bool stale_ = false;
+  double mixing_;                  // weight of the new value
+  double failed_step_ = HUGE_VAL;  // length of the last Newton step that did not reduce the residual
+  bool stale_ = false, stopped_ = false;
   int newton_failures_ = 0, anderson_failures_ = 0;
 };
 

@@ -32,9 +32,13 @@ struct FixedPointOptions {
   // Given an accepted point and F there, says that no fixed point that is wanted lies ahead; the run then
   // ends there.
   std::function<bool(const Eigen::VectorXd& x, const Eigen::VectorXd& fx)> abandon;
+  // Residual below which the map's own noise may end the run: where Newton steps with new Jacobians no longer
+  // reduce a residual, though they are no longer than it suggests. 0: never.
+  double accept_noise = 0;
+  std::function<bool()> interrupted;  // asked at every evaluation; true ends the run
 };
 
-enum class FixedPointStatus { converged, iteration_limit, non_finite, abandoned };
+enum class FixedPointStatus { converged, noise, iteration_limit, non_finite, abandoned, interrupted };
 
 struct FixedPointStep {
   int evaluations;

@@ -162,7 +162,7 @@ TEST_CASE("results do not depend on the number of threads, to the last bit") {
     CHECK(other.estimate.overlaps.q == one.estimate.overlaps.q);
     CHECK(other.estimate.overlaps.V == one.estimate.overlaps.V);
     CHECK(other.estimate.train_loss == one.estimate.train_loss);
-    CHECK(*other.spectral_radius == *one.spectral_radius);
+    CHECK(other.spectral_radius->value == one.spectral_radius->value);
   }
 }
 
@@ -172,18 +172,18 @@ TEST_CASE("stability: the sectors of the Jacobian at alpha = 2, omega = .3") {
   const BranchSolution positional = solve(Model{}, 2, kPositional, options);
   // Theory note: the Jacobian of the undamped map has eigenvalues down to -5.5 (positional) and -2.5
   // (semantic).
-  CHECK(*positional.spectral_radius == doctest::Approx(5.5).epsilon(0.02));
-  CHECK(*solve(Model{}, 2, kSemantic, options).spectral_radius == doctest::Approx(2.5).epsilon(0.02));
+  CHECK(positional.spectral_radius->value == doctest::Approx(5.5).epsilon(0.02));
+  CHECK(solve(Model{}, 2, kSemantic, options).spectral_radius->value == doctest::Approx(2.5).epsilon(0.02));
   const BranchSolution uninformed = solve(Model{}, 2, kUninformed, options);
-  CHECK(*uninformed.growth_theta > 1);
-  CHECK(*uninformed.growth_m > 1);
+  CHECK(uninformed.growth_theta->value > 1);
+  CHECK(uninformed.growth_m->value > 1);
   // The growth of theta is what an iteration with a small theta shows.
   const Quadrature quadrature = jump_quadrature(Model{}, 2);
   Overlaps o = positional.estimate.overlaps;
   o.theta(0, 0) = 1e-3;
   const auto next = update(Model{}, 2, o, quadrature.evaluate(o, 2, 0));
   REQUIRE(next);
-  CHECK(next->theta(0, 0) / 1e-3 == doctest::Approx(*positional.growth_theta).epsilon(0.01));
+  CHECK(next->theta(0, 0) / 1e-3 == doctest::Approx(positional.growth_theta->value).epsilon(0.01));
 }
 
 TEST_CASE("the classical response counts no jumps and moves the prediction as the note says" *
@@ -302,4 +302,104 @@ TEST_CASE("brute-force integration confirms the fixed point at alpha = 1 and not
   const double residual_table = image(table, spacing).V(0, 0) / table.V(0, 0) - 1;
   CHECK(std::abs(residual_ours) < 3e-5);
   CHECK(std::abs(residual_table) > 6e-5);
+}
+
+TEST_CASE("the error of a growth rate covers what another rule finds") {
+  Model model = model_at(0.508);
+  model.sigma.setConstant(0.914);
+  model.lambda = 0.0459;
+  model.teacher_matrix << 0.415, 0.585, 0.818, 0.182;
+  SolveOptions options = options_at(1e-2);
+  options.stability = true;
+  const BranchSolution jump = solve(model, 1.68, kUninformed, options);
+  REQUIRE(jump.growth_theta);
+  CHECK(jump.growth_theta->value - 1 > jump.growth_theta->error);
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const BranchSolver solver(model, random_quadrature(model, attention_loss(model), seed, 2), options);
+    const BranchSolution random = solver.solve(1.68, kUninformed);
+    REQUIRE(random.growth_theta);
+    CHECK(random.growth_theta->error > 0);
+    CHECK(std::abs(random.growth_theta->value - jump.growth_theta->value) <=
+          random.growth_theta->error + jump.growth_theta->error);
+    CHECK(std::abs(random.spectral_radius->value - jump.spectral_radius->value) <=
+          random.spectral_radius->error + jump.spectral_radius->error);
+  }
+}
+
+TEST_CASE("lines with many jumps: the two rules agree at sigma = .9") {
+  Model model;
+  model.sigma.setConstant(0.9);
+  const BranchSolution jump = solve(model, 2, kUninformed, options_at(1e-2));
+  REQUIRE(jump.status == Status::converged);
+  const BranchSolver solver(model, random_quadrature(model, attention_loss(model), 11, 2), options_at(1e-2));
+  const BranchSolution random = solver.solve(2, kUninformed);
+  REQUIRE(random.status == Status::converged);
+  check_compatible(random, jump);
+}
+
+TEST_CASE("where the penalty outweighs the data every branch goes to zero") {
+  Model strong;
+  strong.lambda = 1e3;
+  Model quiet;
+  quiet.sigma.setConstant(0.01);
+  Model crossed;
+  crossed.teacher_matrix << 0, 1, 1, 0;
+  for (const Model& model : {strong, quiet, crossed})
+    for (const Branch& branch : {kSemantic, kPositional, kUninformed}) {
+      CAPTURE(model.lambda);
+      CAPTURE(branch.name);
+      const BranchSolution s = solve(model, 2, branch, options_at(1e-3));
+      CHECK(s.status == Status::branch_changed);
+      CHECK(s.branch_found == "zero");
+    }
+}
+
+TEST_CASE("a student that a teacher by position repels from zero is found from larger starts") {
+  Model model = model_at(1);
+  SolveOptions options = options_at(1e-2);
+  options.level = 2;
+  model.teacher_matrix << 0.8, 0.2, 0.2, 0.8;
+  Overlaps start;
+  start.q = Eigen::MatrixXd::Constant(1, 1, 1.2);
+  start.V = Eigen::MatrixXd::Constant(1, 1, 80);
+  start.theta = start.m = Eigen::MatrixXd::Zero(1, 1);
+  const BranchSolver solver(model, jump_quadrature(model, 2), options);
+  const BranchSolution given = solver.solve(2, kUninformed, start), own = solver.solve(2, kUninformed);
+  REQUIRE(given.status == Status::converged);
+  REQUIRE(own.status == Status::converged);
+  CHECK(own.estimate.overlaps.q(0, 0) == doctest::Approx(given.estimate.overlaps.q(0, 0)).epsilon(1e-3));
+  model.teacher_matrix << 1, 0, 0, 1;
+  CHECK(solve(model, 2, kUninformed, options).status == Status::converged);
+}
+
+TEST_CASE("map evaluations of a whole solve stay within their limit, whatever it asks for") {
+  for (const int limit : {1, 7, 20, 30, 45}) {
+    SolveOptions options = options_at(1e-4);
+    options.stability = true;
+    options.max_iterations = limit;
+    const BranchSolution s = solve(Model{}, 2, kPositional, options);
+    CAPTURE(limit);
+    CHECK(s.map_evaluations <= limit);
+    CHECK((s.status == Status::converged || s.status == Status::iteration_limit));
+    if (s.status != Status::converged) CHECK_FALSE(s.spectral_radius);
+  }
+}
+
+TEST_CASE("an interruption is an outcome of its own, wherever it comes") {
+  const Quadrature quadrature = jump_quadrature(Model{}, 1);
+  SolveOptions options = options_at(1e-3);
+  options.stability = true;
+  BranchSolver solver(Model{}, quadrature, options);
+  int asked = 0, last = 1 << 30;
+  solver.set_interrupt([&] { return ++asked > last; });
+  REQUIRE(solver.solve(2, kSemantic).status == Status::converged);
+  const int questions = asked;
+  for (last = 0; last < questions - 1; last += 3) {
+    asked = 0;
+    const BranchSolution s = solver.solve(2, kSemantic);
+    CAPTURE(last);
+    CHECK(s.status == Status::interrupted);
+    CHECK_FALSE(s.has_errors);
+    CHECK(s.estimate.overlaps.q.size() == 0);
+  }
 }

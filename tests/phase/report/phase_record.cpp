@@ -24,3 +24,16 @@ TEST_CASE("the global minimum is named only when the energies differ by more tha
   CHECK(marks({record("converged", 1.0, 0.02), Json{{"status", "branch_changed"}}}) == "y-");
   CHECK(marks({record("converged", 1.0, 0.02), Json{{"status", "iteration_limit"}}}) == "--");
 }
+
+TEST_CASE("a label of stability is absent where 1 lies within the error of the growth rate") {
+  qksolve::phase::BranchSolution s;
+  s.status = qksolve::phase::Status::converged;
+  s.spectral_radius = qksolve::phase::Uncertain{1.2, 0.3};
+  s.growth_theta = qksolve::phase::Uncertain{1.2, 0.3};
+  s.growth_m = qksolve::phase::Uncertain{1.2, 0.1};
+  const qksolve::results::Json record = qksolve::results::phase_record(s, 0.3, 0.25, {});
+  CHECK_FALSE(record.contains("stable_theta"));
+  CHECK(record.at("stable_m") == false);
+  CHECK(record.at("growth_theta_error") == 0.3);
+  CHECK(record.at("jacobian_spectral_radius_error") == 0.3);
+}

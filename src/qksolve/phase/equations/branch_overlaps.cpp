@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 namespace qksolve::phase {
 
@@ -20,6 +21,18 @@ struct Start {
 double largest(const MatrixXd& m) { return m.size() == 0 ? 0.0 : m.cwiseAbs().maxCoeff(); }
 
 }  // namespace
+
+std::vector<Branch> all_branches(int rank) {
+  std::vector<Branch> all{kSemantic, kPositional, kUninformed};
+  if (rank > 1) all.push_back(kMixed);
+  return all;
+}
+
+Branch branch_named(const std::string& name) {
+  for (const Branch& branch : {kSemantic, kPositional, kUninformed, kMixed})
+    if (branch.name == name) return branch;
+  throw std::invalid_argument("no branch is called '" + name + "'");
+}
 
 Layout::Layout(const Model& model, const Branch& branch) {
   if (branch.m) m_columns = std::min(model.directions(), model.rank);

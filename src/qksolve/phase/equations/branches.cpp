@@ -2,27 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "qksolve/numerics/dense.hpp"
+#include "qksolve/phase/equations/branch_map.hpp"
 #include "qksolve/phase/equations/branch_overlaps.hpp"
+#include "qksolve/phase/equations/stability.hpp"
 
 namespace qksolve::phase {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
-
-std::vector<Branch> all_branches(int rank) {
-  std::vector<Branch> all{kSemantic, kPositional, kUninformed};
-  if (rank > 1) all.push_back(kMixed);
-  return all;
-}
-
-Branch branch_named(const std::string& name) {
-  for (const Branch& branch : {kSemantic, kPositional, kUninformed, kMixed})
-    if (branch.name == name) return branch;
-  throw std::invalid_argument("no branch is called '" + name + "'");
-}
 
 std::string status_name(Status status) {
   switch (status) {
@@ -34,6 +23,8 @@ std::string status_name(Status status) {
       return "branch_changed";
     case Status::non_finite:
       return "non_finite";
+    case Status::interrupted:
+      return "interrupted";
     case Status::failed:
       break;
   }
@@ -45,6 +36,8 @@ namespace {
 // Map evaluations for a last try next to where a branch ends: Newton's method needs a third of them if it is
 // there.
 constexpr int kLastTry = 100;
+// Residuals below this at which a map is taken to be noisy where Newton steps, short ones, fail.
+constexpr double kNoise = 1e-2;
 
 }  // namespace
 
@@ -53,9 +46,9 @@ class BranchRun {
  public:
   BranchRun(const BranchSolver& solver, double alpha, const Branch& branch)
       : solver_(solver),
-        options_(solver.options_),
-        layout_(solver.model_, branch),
-        coordinates_(solver.model_, branch) {
+        options_(solver.options()),
+        map_(solver, alpha, branch, options_.max_iterations),
+        coordinates_(solver.model(), branch) {
     solution_.branch = branch;
     solution_.alpha = alpha;
   }
@@ -63,99 +56,60 @@ class BranchRun {
   BranchSolution run(const std::vector<Overlaps>& starts) {
     if (find(starts)) refine();
     const bool has_point = x_.size() > 0 && solution_.residual <= 10.0 * options_.tolerance;
-    if (options_.stability && has_point && solution_.status != Status::branch_changed && !interrupted())
-      stability();
+    if (options_.stability && has_point && solution_.status != Status::branch_changed) stability();
+    if (map_.interrupted()) {
+      BranchSolution cut;
+      cut.branch = solution_.branch;
+      cut.alpha = solution_.alpha;
+      cut.status = Status::interrupted;
+      cut.reason = "interrupted";
+      return cut;
+    }
+    solution_.map_evaluations = map_.evaluations();
     return solution_;
   }
 
  private:
-  bool interrupted() const { return solver_.interrupted_ && solver_.interrupted_(); }
-
-  // F on the branch at one level of the quadrature; replicate -1: the mean over all of them.
-  bool evaluate(const Coordinates& coordinates, const VectorXd& x, int level, int replicate, VectorXd& fx,
-                bool gauge = true) {
-    const Overlaps o = coordinates.unpack(x);
-    if (!admissible(o) || o.q.trace() > largest_norm() || interrupted()) return false;
-    ++solution_.map_evaluations;
-    moments_ = expectation(o, level, replicate);
-    const auto next = update(solver_.model_, solution_.alpha, o, moments_, options_.response);
-    if (!next) return false;
-    fx = coordinates.pack(gauge && layout_.m_columns > 1 ? fix_gauge(*next) : *next);
-    return fx.allFinite();
-  }
-
-  // Several encodings share columns: the rotation in which the j-th has no part in later columns than the
-  // j-th.
-  Overlaps fix_gauge(const Overlaps& o) const {
-    const int columns = layout_.m_columns;
-    const numerics::Qr qr = numerics::householder_qr(o.m.topRows(columns));
-    MatrixXd rotation = MatrixXd::Identity(o.q.rows(), o.q.rows());
-    rotation.topLeftCorner(columns, columns) = qr.Q;
-    for (int k = 0; k < columns; ++k)
-      if (qr.R(k, k) < 0) rotation.col(k) *= -1.0;
-    return {rotation.transpose() * o.q * rotation, rotation.transpose() * o.theta, rotation.transpose() * o.m,
-            rotation.transpose() * o.V * rotation};
-  }
-
-  // Whether the student is as good as Q = 0, which is the minimum where the penalty outweighs what the data
-  // can teach: its attention is uniform to all digits. Of few samples a student learns little, hence alpha.
-  bool collapsed(const Overlaps& o) const {
-    const double sigma = solver_.model_.sigma.maxCoeff();
-    const double preactivation = sigma * sigma * o.q.trace() + o.m.squaredNorm();
-    return preactivation < 1e-12 * std::min(1.0, solution_.alpha);
-  }
-
-  // A minimiser has a lower risk than Q = 0, which bounds its norm; the factor leaves room for other fixed
-  // points.
-  double largest_norm() const {
-    const Model& model = solver_.model_;
-    const double sigma = model.sigma.maxCoeff();
-    return 4.0 * solution_.alpha * sigma * sigma * (model.tokens - 1) / model.lambda + 2.0 * model.rank;
-  }
-
-  Moments expectation(const Overlaps& o, int level, int replicate) const {
-    const Quadrature& quadrature = solver_.quadrature_;
-    if (replicate >= 0) return quadrature.evaluate(o, level, replicate);
-    Moments mean = quadrature.evaluate(o, level, 0);
-    for (int k = 1; k < quadrature.replicates; ++k) mean += quadrature.evaluate(o, level, k);
-    mean *= 1.0 / quadrature.replicates;
-    return mean;
-  }
-
   numerics::Map map_at(int level, int replicate) {
     return [this, level, replicate](const VectorXd& x, VectorXd& fx) {
-      return evaluate(coordinates_, x, level, replicate, fx);
+      return map_.evaluate(coordinates_, x, level, replicate, fx);
     };
   }
 
-  numerics::FixedPointResult solve_at(int level, int replicate, const VectorXd& start, double damping,
+  numerics::FixedPointResult solve_at(const Coordinates& coordinates, int level, const VectorXd& start,
                                       int max_evaluations) {
     numerics::FixedPointOptions options;
     options.method = options_.method;
-    options.damping = damping;
+    options.damping = options_.damping;
     options.tolerance = residual_tolerance();
-    options.max_evaluations = max_evaluations;
+    options.max_evaluations = std::max(1, std::min(max_evaluations, map_.left()));
+    options.interrupted = [this] { return map_.interrupted(); };
+    if (!options_.level) options.accept_noise = kNoise;
+    const Branch sought = identify(coordinates.unpack(start));
     // An overlap that has vanished does not come back: informed starts lose it only where it decays. Plain
     // damped steps are left to themselves: where they are unstable they pass by zero.
     if (options_.method == numerics::FixedPointMethod::accelerated)
-      options.abandon = [this](const VectorXd& x, const VectorXd& fx) {
-        const Overlaps o = coordinates_.unpack(x);
-        ahead_ = collapsed(o) ? "zero" : branch_ahead(o, coordinates_.unpack(fx)).name;
-        return ahead_ != solution_.branch.name;
+      options.abandon = [=, this, &coordinates](const VectorXd& x, const VectorXd& fx) {
+        const Overlaps o = coordinates.unpack(x), next = coordinates.unpack(fx);
+        ahead_ = map_.falls_to_zero(o, next, level) ? "zero" : branch_ahead(o, next).name;
+        return ahead_ != sought.name;
       };
-    auto observe = [this, level](const numerics::FixedPointStep& step) {
-      if (step.residual < slowest_residual_ && identify(coordinates_.unpack(step.x)) == solution_.branch) {
+    auto observe = [&, level](const numerics::FixedPointStep& step) {
+      const Overlaps o = coordinates.unpack(step.x);
+      if (step.residual < slowest_residual_ && identify(o) == solution_.branch) {
         slowest_residual_ = step.residual;
         slowest_ = step.x;
       }
-      if (options_.trace)
-        solution_.trace.push_back({level, step.evaluations, step.residual, coordinates_.unpack(step.x)});
+      if (options_.trace) solution_.trace.push_back({level, step.evaluations, step.residual, o});
     };
-    auto scale = [this](const VectorXd& x) { return coordinates_.scale(x); };
-    return numerics::solve_fixed_point(map_at(level, replicate), scale, start, options, observe);
+    auto scale = [&](const VectorXd& x) { return coordinates.scale(x); };
+    const numerics::Map map = [&](const VectorXd& x, VectorXd& fx) {
+      return map_.evaluate(coordinates, x, level, -1, fx);
+    };
+    return numerics::solve_fixed_point(map, scale, start, options, observe);
   }
 
-  bool replicated() const { return solver_.quadrature_.replicates > 1; }
+  bool replicated() const { return solver_.quadrature().replicates > 1; }
 
   // For a deterministic rule small enough that even an eigenvalue of .99 of the map leaves an error below the
   // tolerance. The map of finitely many random points is itself discontinuous, at about this size: a first
@@ -167,43 +121,69 @@ class BranchRun {
   // the end iterations slow down where the branch would be, and there the finer rule begins. False: the
   // status says why not.
   bool find(const std::vector<Overlaps>& starts) {
-    const std::vector<int> levels =
-        options_.level ? std::vector<int>{*options_.level} : std::vector<int>{0, 1};
+    const bool one_try = options_.method == numerics::FixedPointMethod::damped || !options_.thorough;
+    const std::vector<int> levels = options_.level ? std::vector<int>{*options_.level}
+                                    : one_try      ? std::vector<int>{0}
+                                                   : std::vector<int>{0, 1};
     std::string other_branch;
+    bool evaluated = false;
     for (const int level : levels) {
-      const std::size_t tries = !options_.level && level == 0 ? starts.size() : 1;
-      for (std::size_t k = 0; k < tries; ++k) {
+      std::vector<Overlaps> from = level > 0 && !options_.level ? std::vector{starts.front()} : starts;
+      for (std::size_t k = 0; k < from.size() && !map_.exhausted(); ++k) {
         const bool again = !options_.level && level > 0 && slowest_.size() > 0;
+        // Half of what is left, so that a start that leads nowhere leaves something to the others.
+        const int allowed = again ? kLastTry : one_try ? map_.left() : (map_.left() + 1) / 2;
         const numerics::FixedPointResult result =
-            again
-                ? solve_at(level, -1, slowest_, options_.damping, std::min(kLastTry, options_.max_iterations))
-                : solve_at(level, -1, coordinates_.pack(starts[k]), options_.damping,
-                           options_.max_iterations);
-        if (interrupted()) return fail(Status::iteration_limit, "interrupted");
+            solve_at(coordinates_, level, again ? slowest_ : coordinates_.pack(from[k]), allowed);
+        if (map_.interrupted()) return false;
+        evaluated = evaluated || std::isfinite(result.residual);
         const Branch found = identify(coordinates_.unpack(result.x));
         if (result.status == numerics::FixedPointStatus::abandoned) {
-          other_branch = ahead_;
-        } else if (result.status == numerics::FixedPointStatus::converged) {
+          other_branch = ahead_ == "zero" ? ahead_ : follow(ahead_, result.x, level);
+        } else if (result.status == numerics::FixedPointStatus::converged ||
+                   result.status == numerics::FixedPointStatus::noise) {
           if (found == solution_.branch) {
             keep(result, level);
             return true;
           }
           other_branch = found.name;
-        } else if (x_.size() == 0) {
+        } else if (x_.size() == 0 || !std::isfinite(solution_.residual)) {
           keep(result, level);
-          if (result.status == numerics::FixedPointStatus::non_finite)
+          if (result.status == numerics::FixedPointStatus::non_finite && !map_.exhausted())
             fail(Status::non_finite, "the map cannot be evaluated near the start");
           else
             fail(Status::iteration_limit,
                  "the residual is above the tolerance after the allowed map evaluations");
         }
-        if (options_.method == numerics::FixedPointMethod::damped || !options_.thorough) break;
+        if (one_try && evaluated) break;
+        // Next to Q = 0 a label that does not leave a student there repels it: larger ones feel less of that.
+        if (!evaluated && k + 1 == from.size() && from.back().q.trace() < 1e4 * starts.front().q.trace())
+          from.push_back(enlarged(from.size() < 2 * starts.size() ? starts.front() : from.back()));
       }
-      if (!options_.thorough) break;
     }
     if (other_branch.empty()) return report_unrefined();
     solution_.branch_found = other_branch;
     return fail(Status::branch_changed, "the iteration leaves for another branch");
+  }
+
+  static Overlaps enlarged(Overlaps o) {
+    o.q *= 4.0;
+    o.theta *= 2.0;
+    o.m *= 2.0;
+    return o;
+  }
+
+  // The branch that an iteration reaches which left this one, at x, for `name`, if it does not grow on the
+  // way.
+  std::string follow(const std::string& name, const VectorXd& x, int level) {
+    const Coordinates other(solver_.model(), branch_named(name));
+    const VectorXd start = other.pack(coordinates_.unpack(x));
+    VectorXd image(start.size());
+    if (!map_.evaluate(other, start, level, -1, image)) return name;
+    if (other.unpack(image).q.trace() >= other.unpack(start).q.trace()) return name;
+    const numerics::FixedPointResult result = solve_at(other, level, start, map_.left() / 2);
+    if (result.status == numerics::FixedPointStatus::abandoned) return ahead_;
+    return name;
   }
 
   void keep(const numerics::FixedPointResult& result, int level) {
@@ -222,7 +202,7 @@ class BranchRun {
   // The point reached without convergence, without errors.
   bool report_unrefined() {
     VectorXd fx;
-    if (std::isfinite(solution_.residual) && evaluate(coordinates_, x_, solution_.level, -1, fx))
+    if (std::isfinite(solution_.residual) && map_.evaluate(coordinates_, x_, solution_.level, -1, fx))
       solution_.estimate = estimate_at(x_);
     return false;
   }
@@ -231,15 +211,15 @@ class BranchRun {
   Estimate estimate_at(const VectorXd& x) {
     Estimate e;
     e.overlaps = coordinates_.unpack(x);
-    e.train_loss = training_loss(solver_.model_, solution_.alpha, e.overlaps, moments_);
-    e.envelope = expected_envelope(e.overlaps, moments_);
-    const Quadrature& quadrature = solver_.quadrature_;
+    e.train_loss = training_loss(solver_.model(), solution_.alpha, e.overlaps, map_.moments());
+    e.envelope = expected_envelope(e.overlaps, map_.moments());
+    const Quadrature& quadrature = solver_.quadrature();
     test_error_ = 0;
     e.generalization_error =
         quadrature.generalization_error
             ? quadrature.generalization_error(e.overlaps, 0.02 * options_.tolerance, test_error_)
-            : moments_.test_loss;
-    solution_.jump_mass = moments_.jump_mass;
+            : map_.moments().test_loss;
+    solution_.jump_mass = map_.moments().jump_mass;
     solution_.has_jump_mass = !replicated();
     return e;
   }
@@ -260,22 +240,40 @@ class BranchRun {
     solution_.has_errors = true;
   }
 
-  // Solves x = F(x) on a finer level from x with the known Jacobian, or from scratch where that fails.
+  // Solves x = F(x) on a finer level from x with the known Jacobian, or from scratch where that fails. Where
+  // the rule's own noise stops that, the step that is left is a part of the error.
   bool correct(int level, VectorXd& x) {
     if (options_.method == numerics::FixedPointMethod::accelerated && jacobian_.size() > 0 &&
         chord(level, 0, x, 0.03 * options_.tolerance))
       return true;
+    if (map_.interrupted()) return false;
     remaining_step_.setZero(x.size());
     remaining_ = 0;
-    numerics::FixedPointResult result = solve_at(level, -1, x, options_.damping, options_.max_iterations);
+    const numerics::FixedPointResult result = solve_at(coordinates_, level, x, map_.left());
+    if (map_.interrupted()) return false;
     if (result.jacobian.size() > 0) jacobian_ = result.jacobian;
     x = result.x;
     solution_.residual = result.residual;
-    if (interrupted()) return fail(Status::iteration_limit, "interrupted");
-    if (result.status != numerics::FixedPointStatus::converged)
-      return fail(Status::iteration_limit, "the residual is above the tolerance on a finer rule");
+    const bool noise = result.status == numerics::FixedPointStatus::noise;
+    if (result.status != numerics::FixedPointStatus::converged && !noise)
+      return fail(Status::iteration_limit, map_.exhausted()
+                                               ? "the allowed map evaluations are used up"
+                                               : "the residual is above the tolerance on a finer rule");
     VectorXd fx(x.size());
-    return evaluate(coordinates_, x, level, -1, fx) || fail(Status::non_finite, "the map left its domain");
+    if (!map_.evaluate(coordinates_, x, level, -1, fx))
+      return map_.exhausted() ? fail(Status::iteration_limit, "the allowed map evaluations are used up")
+                              : fail(Status::non_finite, "the map left its domain");
+    if (noise) keep_step(numerics::solve(newton_system(), fx - x), x);
+    return true;
+  }
+
+  MatrixXd newton_system() const {
+    return MatrixXd::Identity(jacobian_.rows(), jacobian_.cols()) - jacobian_;
+  }
+
+  void keep_step(const VectorXd& step, const VectorXd& x) {
+    remaining_step_ = step.cwiseAbs();
+    remaining_ = numerics::residual_norm(step, coordinates_.scale(x));
   }
 
   // Newton steps with the Jacobian held fixed, while each reduces the residual. x becomes the last point
@@ -283,14 +281,14 @@ class BranchRun {
   // it is kept, as a part of the error.
   bool chord(int level, int replicate, VectorXd& x, double tolerance) {
     const Eigen::Index n = x.size();
-    const MatrixXd system = MatrixXd::Identity(n, n) - jacobian_;
+    const MatrixXd system = newton_system();
     VectorXd trial = x, fx(n);
     double last = HUGE_VAL;
     for (int iteration = 0; iteration < 12; ++iteration) {
-      if (!evaluate(coordinates_, trial, level, replicate, fx)) return false;
+      if (!map_.evaluate(coordinates_, trial, level, replicate, fx)) return false;
       const double norm = numerics::residual_norm(fx - trial, coordinates_.scale(trial));
       if (options_.trace)
-        solution_.trace.push_back({level, solution_.map_evaluations, norm, coordinates_.unpack(trial)});
+        solution_.trace.push_back({level, map_.evaluations(), norm, coordinates_.unpack(trial)});
       x = trial;
       solution_.residual = norm;
       const VectorXd step = numerics::solve(system, fx - trial);
@@ -309,8 +307,8 @@ class BranchRun {
   void refine() {
     if (options_.level) {
       VectorXd fx;
-      if (!evaluate(coordinates_, x_, *options_.level, -1, fx))
-        return void(fail(Status::non_finite, "interrupted"));
+      if (!map_.evaluate(coordinates_, x_, *options_.level, -1, fx))
+        return void(fail(Status::iteration_limit, "the allowed map evaluations are used up"));
       solution_.estimate = estimate_at(x_);
       solution_.status = Status::converged;
     } else if (replicated()) {
@@ -336,7 +334,7 @@ class BranchRun {
   // Deterministic rules: the change from level to level bounds the error of the finer one.
   void refine_levels() {
     VectorXd last, last_change;
-    for (int level = solution_.level; level < solver_.quadrature_.levels; ++level) {
+    for (int level = solution_.level; level < solver_.quadrature().levels; ++level) {
       if (!correct(level, x_)) return;
       solution_.level = level;
       solution_.estimate = estimate_at(x_);
@@ -368,18 +366,20 @@ class BranchRun {
   // Randomised rules: one fixed point for each replicate, mean and three standard errors over them. The steps
   // of a replicate end where the discontinuities of its own map stop them, and that is part of the spread.
   void refine_replicates() {
-    const int replicates = solver_.quadrature_.replicates;
+    const int replicates = solver_.quadrature().replicates;
     const Eigen::Index n = x_.size();
     if (jacobian_.size() == 0)
       jacobian_ = numerics::jacobian(map_at(0, -1), x_, coordinates_.scale(x_), 1e-2);
     if (jacobian_.size() == 0)
       return void(fail(Status::failed, "the map has no Jacobian at the fixed point"));
-    for (int level = std::max(1, solution_.level); level < solver_.quadrature_.levels; ++level) {
+    for (int level = std::max(1, solution_.level); level < solver_.quadrature().levels; ++level) {
       std::vector<VectorXd> values;
       for (int k = 0; k < replicates; ++k) {
         VectorXd x = x_;
         chord(level, k, x, 0.01 * options_.tolerance);
-        if (interrupted()) return void(fail(Status::iteration_limit, "interrupted"));
+        if (map_.interrupted()) return;
+        if (map_.exhausted())
+          return void(fail(Status::iteration_limit, "the allowed map evaluations are used up"));
         values.push_back(as_vector(estimate_at(x)));
       }
       VectorXd mean = VectorXd::Zero(n + 3), square = mean;
@@ -388,8 +388,10 @@ class BranchRun {
       const VectorXd errors = 3.0 * square.cwiseSqrt();
       x_ = mean.head(n);
       VectorXd fx(n);
-      if (!evaluate(coordinates_, x_, level, -1, fx))
-        return void(fail(Status::non_finite, "the mean over replicates is outside the domain"));
+      if (!map_.evaluate(coordinates_, x_, level, -1, fx))
+        return void(map_.exhausted()
+                        ? fail(Status::iteration_limit, "the allowed map evaluations are used up")
+                        : fail(Status::non_finite, "the mean over replicates is outside the domain"));
       solution_.residual = numerics::residual_norm(fx - x_, coordinates_.scale(x_));
       solution_.level = level;
       solution_.estimate.overlaps = coordinates_.unpack(x_);
@@ -406,87 +408,24 @@ class BranchRun {
     fail(Status::failed, "the spread over replicates is above the tolerance on the finest rule");
   }
 
-  // Eigenvalues of the Jacobian with all overlaps free, and by the sectors that the signs of theta and m
-  // separate.
   void stability() {
-    const Coordinates all(solver_.model_);
-    const Overlaps o = coordinates_.unpack(x_);
-    const VectorXd x = all.pack(o);
     const int level = options_.level.value_or(options_.tolerance < 1e-3 ? 1 : 0);
-    const numerics::Map map = [&](const VectorXd& at, VectorXd& fx) {
-      return evaluate(all, at, level, -1, fx, false);
-    };
-    VectorXd scale = all.scale(x);
-    // A derivative in an overlap that is switched off needs a step that is not lost in the quadrature's
-    // error.
-    const double norm = std::sqrt(o.q.trace());
-    for (Eigen::Index i = 0; i < scale.size(); ++i)
-      if (all.is_theta(i) || all.is_m(i)) scale[i] = std::max(scale[i], norm);
-    MatrixXd j = numerics::jacobian(map, x, scale, 2e-3);
-    if (j.size() == 0 || !j.allFinite()) return;
-    project_out_rotations(all, o, scale, j);
-
-    solution_.spectral_radius = numerics::eigenvalues(j).cwiseAbs().maxCoeff();
-    auto growth = [&](bool with_theta, bool with_m, bool with_rest) {
-      std::vector<Eigen::Index> kept;
-      for (Eigen::Index i = 0; i < j.rows(); ++i)
-        if (all.is_theta(i) ? with_theta : all.is_m(i) ? with_m : with_rest) kept.push_back(i);
-      return numerics::eigenvalues(j(kept, kept)).real().maxCoeff();
-    };
-    const Branch& b = solution_.branch;
-    solution_.growth_theta = growth(true, b.theta && b.m, b.theta);
-    solution_.growth_m = growth(b.theta && b.m, true, b.m);
-  }
-
-  // Rotations of the columns of Q, and of the teacher's, lead from a fixed point to others that are the same
-  // student: they are eigenvectors of the Jacobian j with eigenvalue 1, which say nothing of stability. Makes
-  // these eigenvalues 0 and leaves the others.
-  void project_out_rotations(const Coordinates& all, const Overlaps& o, const VectorXd& scale,
-                             MatrixXd& j) const {
-    std::vector<VectorXd> tangents;
-    const auto generator = [](Eigen::Index n, Eigen::Index a, Eigen::Index b) {
-      MatrixXd k = MatrixXd::Zero(n, n);
-      k(a, b) = 1.0;
-      k(b, a) = -1.0;
-      return k;
-    };
-    for (Eigen::Index b = 1; b < o.q.rows(); ++b)
-      for (Eigen::Index a = 0; a < b; ++a) {
-        const MatrixXd k = generator(o.q.rows(), a, b);
-        tangents.push_back(
-            all.pack({o.q * k - k * o.q, k.transpose() * o.theta, k.transpose() * o.m, o.V * k - k * o.V}));
-      }
-    for (Eigen::Index b = 1; b < o.theta.cols(); ++b)
-      for (Eigen::Index a = 0; a < b; ++a)
-        tangents.push_back(
-            all.pack({MatrixXd::Zero(o.q.rows(), o.q.rows()), o.theta * generator(o.theta.cols(), a, b),
-                      MatrixXd::Zero(o.m.rows(), o.m.cols()), MatrixXd::Zero(o.q.rows(), o.q.rows())}));
-    if (tangents.empty()) return;
-    // Gram-Schmidt in units of the scales; rotations that move nothing drop out.
-    j = scale.cwiseInverse().asDiagonal() * j * scale.asDiagonal();
-    std::vector<VectorXd> basis;
-    for (VectorXd t : tangents) {
-      t = t.cwiseQuotient(scale);
-      for (const VectorXd& e : basis) t -= e.dot(t) * e;
-      if (t.norm() > 1e-6) basis.push_back(t.normalized());
-    }
-    const MatrixXd identity = MatrixXd::Identity(j.rows(), j.cols());
-    for (const VectorXd& e : basis) {
-      const MatrixXd p = identity - e * e.transpose();
-      j = p * j * p;
-    }
+    const auto found = estimate_spectrum(map_, solver_, solution_.branch, coordinates_.unpack(x_), level);
+    if (!found) return;
+    solution_.spectral_radius = Uncertain{found->value[0], found->error[0]};
+    solution_.growth_theta = Uncertain{found->value[1], found->error[1]};
+    solution_.growth_m = Uncertain{found->value[2], found->error[2]};
   }
 
   const BranchSolver& solver_;
   const SolveOptions& options_;
-  Layout layout_;
+  BranchMap map_;
   Coordinates coordinates_;
   BranchSolution solution_;
   VectorXd x_, slowest_, remaining_step_;
   double slowest_residual_ = HUGE_VAL, remaining_ = 0;
   std::string ahead_;
   MatrixXd jacobian_;
-  Moments moments_;
   double test_error_ = 0;
 };
 

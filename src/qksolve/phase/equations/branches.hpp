@@ -29,14 +29,17 @@ std::vector<Branch> all_branches(int rank);
 // Throws std::invalid_argument for a name that is none of these.
 Branch branch_named(const std::string& name);
 
-enum class Status { converged, iteration_limit, branch_changed, non_finite, failed };
+// interrupted: the caller asked to stop; nothing else of such a solution means anything.
+enum class Status { converged, iteration_limit, branch_changed, non_finite, failed, interrupted };
 std::string status_name(Status status);
 
 struct SolveOptions {
   double tolerance = 1e-4;  // relative, on residual and error of every reported quantity; in [1e-8, 0.1]
   numerics::FixedPointMethod method = numerics::FixedPointMethod::accelerated;
-  double damping = 0.8;       // weight of the old value, in [0, 1)
-  int max_iterations = 1000;  // map evaluations at the coarsest level, and at each finer one
+  double damping = 0.8;  // weight of the old value, in [0, 1)
+  // Map evaluations of one solve in all: starts, levels and stability. Those of a randomised rule are over
+  // all its replicates.
+  int max_iterations = 1000;
   Response response = Response::total;
   std::optional<int> level;  // stay on this level of the quadrature and estimate no errors
   bool thorough = true;      // try all starts, and a finer rule, before a branch is called absent
@@ -51,6 +54,11 @@ struct Estimate {
   double generalization_error = 0, generalization_error_error = 0;
   double envelope = 0,
          envelope_error = 0;  // expected Moreau envelope = d train_loss/d alpha along the branch
+};
+
+// A number with its estimated error.
+struct Uncertain {
+  double value = 0, error = 0;
 };
 
 struct TraceStep {
@@ -75,7 +83,8 @@ struct BranchSolution {
   // Of the Jacobian of the undamped map with all overlaps free. The signs of theta and m split it into
   // sectors; the fixed point is unstable in a sector with an eigenvalue whose real part, its growth, is
   // above 1. For a branch without theta (m), growth_theta (growth_m) tells whether that overlap switches on.
-  std::optional<double> spectral_radius, growth_theta, growth_m;
+  // Errors: from the next level of a deterministic rule with twice the step, from the replicates of another.
+  std::optional<Uncertain> spectral_radius, growth_theta, growth_m;
   std::vector<TraceStep> trace;
 };
 
@@ -85,7 +94,7 @@ class BranchSolver {
   BranchSolver(Model model, Quadrature quadrature, SolveOptions options);
 
   // alpha > 0. Starts from `start` if given (overlaps that the branch holds at zero are set to zero), else
-  // from the branch's own informed starts. If `interrupted` returns true the solve ends as iteration_limit.
+  // from the branch's own informed starts. If the interrupt returns true the solve ends as interrupted.
   BranchSolution solve(double alpha, const Branch& branch, const std::optional<Overlaps>& start = {}) const;
 
   const Model& model() const { return model_; }
@@ -94,9 +103,9 @@ class BranchSolver {
   void set_tolerance(double tolerance) { options_.tolerance = tolerance; }
   void set_thorough(bool thorough) { options_.thorough = thorough; }
   void set_interrupt(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
+  const std::function<bool()>& interrupt() const { return interrupted_; }
 
  private:
-  friend class BranchRun;
   Model model_;
   Quadrature quadrature_;
   SolveOptions options_;

@@ -44,7 +44,7 @@ class Search {
     SolveOptions o = options_.solve;
     o.tolerance = 1e-3;
     o.level = scan_level_;
-    o.max_iterations = 150;
+    o.max_iterations = 300;
     o.stability = false;
     return o;
   }
@@ -345,7 +345,7 @@ class Search {
       o.stability = true;
       const BranchSolution s = solve(with_options(o), branch, alpha);
       if (!exists(s) || !s.growth_theta) return std::nullopt;
-      return std::max(*s.growth_theta, *s.growth_m) - 1.0;
+      return std::max(s.growth_theta->value, s.growth_m->value) - 1.0;
     };
     std::vector<std::optional<double>> values;
     for (std::size_t i = 0; i < solutions.size(); ++i)

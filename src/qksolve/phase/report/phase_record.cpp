@@ -92,9 +92,17 @@ Json phase_record(const BranchSolution& s, double omega, double variance,
   put(record, "residual", s.residual);
   record["map_evaluations"] = s.map_evaluations;
   if (s.has_jump_mass) put(record, "jump_mass", s.jump_mass);
-  put(record, "jacobian_spectral_radius", s.spectral_radius);
-  if (s.growth_theta) record["stable_theta"] = *s.growth_theta < 1.0;
-  if (s.growth_m) record["stable_m"] = *s.growth_m < 1.0;
+  const auto put_uncertain = [&](const std::string& name, const std::optional<phase::Uncertain>& x) {
+    if (!x) return;
+    put(record, name, x->value);
+    put(record, name + "_error", x->error);
+  };
+  put_uncertain("jacobian_spectral_radius", s.spectral_radius);
+  for (const auto& [overlap, growth] : {std::pair{"theta", s.growth_theta}, std::pair{"m", s.growth_m}}) {
+    put_uncertain("growth_" + std::string(overlap), growth);
+    if (growth && std::abs(growth->value - 1.0) > growth->error)
+      record["stable_" + std::string(overlap)] = growth->value < 1.0;
+  }
   return record;
 }
 

@@ -35,6 +35,7 @@ class LineIntegrator {
  public:
   explicit LineIntegrator(const JumpRule& rule)
       : cells_(rule.cells),
+        points_(rule.cells / 2 + 1),
         panel_(numerics::gauss_legendre(rule.panel_nodes)),
         lines_(numerics::gauss_hermite(rule.lines)) {}
 
@@ -61,15 +62,31 @@ class LineIntegrator {
     for (const TwoTokenLine::Stretch& s : contact_.stretches) {
       const double length = s.x_high - s.x_low;
       const int panels = std::max(1, static_cast<int>(std::ceil(length / widest)));
-      double from = s.w_low;
-      for (int p = 1; p <= panels; ++p) {
-        const double inner = p < panels ? contact_.w_at(s.x_low + length * p / panels) : s.w_high;
-        const double to = std::clamp(inner, from, std::max(from, s.w_high));
+      const auto begin = std::upper_bound(contact_.x.begin(), contact_.x.end(), s.x_low);
+      const auto end = std::lower_bound(begin, contact_.x.end(), s.x_high);
+      edges_.assign(1, s.w_low);
+      if (end - begin <= panels * points_) {
+        for (int p = 1; p < panels; ++p) edges_.push_back(contact_.w_at(s.x_low + length * p / panels));
+      } else {
+        // The line was refined: panels where its points are.
+        double from = s.x_low;
+        std::ptrdiff_t points = 0;
+        for (auto x = begin; x != end; ++x) {
+          const double next = x + 1 == end ? s.x_high : *(x + 1);
+          if (++points < points_ && next - from <= widest) continue;
+          edges_.push_back(contact_.w[static_cast<std::size_t>(x - contact_.x.begin())]);
+          from = *x;
+          points = 0;
+        }
+      }
+      edges_.push_back(s.w_high);
+      for (std::size_t p = 1; p < edges_.size(); ++p) {
+        const double from = edges_[p - 1];
+        const double to = edges_[p] = std::clamp(edges_[p], from, std::max(from, s.w_high));
         for (std::size_t k = 0; k < panel_.nodes.size(); ++k) {
           nodes_.push_back(from + 0.5 * (to - from) * (1.0 + panel_.nodes[k]));
           weights_.push_back(0.5 * (to - from) * panel_.weights[k]);
         }
-        from = to;
       }
     }
     while (nodes_.size() % numerics::kLanes != 0) {
@@ -108,10 +125,10 @@ class LineIntegrator {
     sums.classical += numerics::sum(classical);
   }
 
-  int cells_;
+  int cells_, points_;  // points: of the contact set, on a panel
   numerics::GaussRule panel_, lines_;
   TwoTokenLine::Contact contact_;
-  std::vector<double> nodes_, weights_;
+  std::vector<double> edges_, nodes_, weights_;
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "qksolve/phase/two_token/line.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <tuple>
 
 namespace qksolve::phase {
 
@@ -11,6 +11,18 @@ using numerics::Mask;
 using numerics::Pack;
 
 namespace {
+
+// The logistic is within 3e-4 of 0 or 1 where its argument is beyond the reach.
+constexpr double kSteepReach = 8.0;
+constexpr int kSteepPoints = 12;
+constexpr int kLongSearch =
+    2 * kSteepPoints + 4;  // cells of a search that costs as much as one by those points
+
+// A cell whose values at the ends disagree by more than this, in units of its width, hides something: a
+// change of the slope of psi by four times as much.
+constexpr double kResolved = 0.01;
+constexpr int kRefinements = 3;
+constexpr double kWidestCell = 0.8;  // at most, so that no well is passed over unseen
 
 double logit(double t) {
   const double inside = std::clamp(t, 1e-15, 1.0 - 1e-15);
@@ -26,6 +38,48 @@ TwoTokenLine::TwoTokenLine(double t1, double t2, double tau)
       logit2_(logit(t2)),
       curvature_bound_(squared_logistic_curvature_bound(t1) + squared_logistic_curvature_bound(t2)) {}
 
+// Where k may have several minima: takes the best of points that resolve the logistic, and a bracket next to
+// it.
+[[gnu::noinline]] void TwoTokenLine::search(Pack w, Pack& low, Pack& high, Pack& y) const {
+  const Pack nonzero = numerics::select(numerics::abs(w) < 1e-12, broadcast(1e-12), w);
+  Pack best = broadcast(HUGE_VAL);
+  const auto consider = [&](Pack trial) {
+    const SquaredLogistic p1(w * (w + trial), label_.t1), p2(w * (w - trial), label_.t2);
+    const Pack value = 0.5 * (trial - s_) * (trial - s_) + tau_ * (p1.value + p2.value);
+    y = numerics::select(value < best, trial, y);
+    best = numerics::min(best, value);
+  };
+  const double widest =
+      numerics::maximum(numerics::abs(w) * (high - low));  // in units of the logistic's argument
+  const int cells = static_cast<int>(std::min(4000.0, std::ceil(0.7 * widest))) + 2;
+  if (cells <= kLongSearch) {
+    const Pack spacing = (high - low) / static_cast<double>(cells);
+    for (int i = 0; i <= cells; ++i) consider(low + spacing * static_cast<double>(i));
+    low = numerics::max(low, y - spacing) - 1e-12;
+    high = numerics::min(high, y + spacing) + 1e-12;
+  } else {
+    // Both logistics are constant almost everywhere: look where they are not, where their terms vanish, at
+    // s, and at the ends.
+    std::array<Pack, 2 * kSteepPoints + 5> trials{broadcast(s_), logit1_ / nonzero - w, w - logit2_ / nonzero,
+                                                  low, high};
+    for (int i = 0; i < kSteepPoints; ++i) {
+      const double argument = kSteepReach * (2.0 * i / (kSteepPoints - 1) - 1.0);
+      trials[5 + 2 * i] = argument / nonzero - w;
+      trials[6 + 2 * i] = w - argument / nonzero;
+    }
+    for (Pack& trial : trials) {
+      trial = numerics::min(numerics::max(trial, low), high);
+      consider(trial);
+    }
+    for (const Pack& trial : trials) {
+      low = numerics::select(trial < y, numerics::max(low, trial), low);
+      high = numerics::select(trial > y, numerics::min(high, trial), high);
+    }
+    low -= 1e-12;
+    high += 1e-12;
+  }
+}
+
 TwoTokenLine::Point TwoTokenLine::evaluate(Pack w) const {
   // Inner problem: k(y) = (y - s)^2/2 + tau P(w, y). Each of its three terms falls up to one point and rises
   // after it: s, and the y at which S_11 = T_11 or S_22 = T_22. All stationary points lie between the first
@@ -38,22 +92,7 @@ TwoTokenLine::Point TwoTokenLine::evaluate(Pack w) const {
   Pack y = broadcast(s_);
   const Pack curvature = 1.0 + curvature_bound_ * tau_ * w * w;  // a lower bound on k''
   if (numerics::any(curvature <= 0.0)) {
-    // k may have several minima: take the best point of a grid that resolves the logistic, and stay next to
-    // it.
-    const double widest =
-        numerics::maximum(numerics::abs(w) * (high - low));  // in units of the logistic's argument
-    const int cells = static_cast<int>(std::min(4000.0, std::ceil(0.7 * widest))) + 2;
-    const Pack spacing = (high - low) / static_cast<double>(cells);
-    Pack best = broadcast(HUGE_VAL);
-    for (int i = 0; i <= cells; ++i) {
-      const Pack trial = low + spacing * static_cast<double>(i);
-      const SquaredLogistic p1(w * (w + trial), label_.t1), p2(w * (w - trial), label_.t2);
-      const Pack value = 0.5 * (trial - s_) * (trial - s_) + tau_ * (p1.value + p2.value);
-      y = numerics::select(value < best, trial, y);
-      best = numerics::min(best, value);
-    }
-    low = numerics::max(low, y - spacing) - 1e-12;
-    high = numerics::min(high, y + spacing) + 1e-12;
+    search(w, low, high, y);
   }
   // Newton, safeguarded by the bracket.
   Point p;
@@ -129,39 +168,95 @@ bool fold_inside(double h, double rise, double slope_left, double slope_right, d
 
 }  // namespace
 
-void TwoTokenLine::find_gaps(double x_low, double x_high, Contact& c) const {
-  const auto& [w, psi, x, slope] = std::tie(c.grid_w, c.grid_psi, c.grid_x, c.grid_slope);
-  const int n = static_cast<int>(w.size());
+void TwoTokenLine::take_hull(Contact& c) {
+  const std::vector<Contact::Node>& grid = c.grid;
   c.hull.clear();
-  for (int i = 0; i < n; ++i) {
+  for (int i = 0; i < static_cast<int>(grid.size()); ++i) {
     while (c.hull.size() >= 2) {
-      const int a = c.hull[c.hull.size() - 2], b = c.hull.back();
-      if ((psi[b] - psi[a]) * (w[i] - w[b]) < (psi[i] - psi[b]) * (w[b] - w[a])) break;
+      const Contact::Node &a = grid[c.hull[c.hull.size() - 2]], &b = grid[c.hull.back()];
+      if ((b.psi - a.psi) * (grid[i].w - b.w) < (grid[i].psi - b.psi) * (b.w - a.w)) break;
       c.hull.pop_back();
     }
     c.hull.push_back(i);
   }
+}
+
+// Whether the tangent of the hull over the grid points i and j belongs to a centre in the interval; the chord
+// is close to it.
+bool TwoTokenLine::matters(const Contact& c, int i, int j, double x_low, double x_high) {
+  const Contact::Node &a = c.grid[i], &b = c.grid[j];
+  const double chord = (b.psi - a.psi) / (b.w - a.w), margin = std::abs(b.x - a.x) + a.step;
+  return chord >= x_low - margin && chord <= x_high + margin;
+}
+
+void TwoTokenLine::mark_unresolved(double x_low, double x_high, Contact& c) {
+  c.unresolved.clear();
+  std::size_t k = 0;  // of the hull's edge above the cell
+  for (int i = 0; i + 1 < static_cast<int>(c.grid.size()); ++i) {
+    const Contact::Node &l = c.grid[i], &r = c.grid[i + 1];
+    // Values, slopes and curvatures at both ends over-determine a quartic.
+    const double h = r.w - l.w;
+    const double defect =
+        std::abs(r.psi - l.psi - 0.5 * h * (l.x + r.x) + h * h / 12.0 * (r.slope - l.slope));
+    if (defect <= kResolved * h) continue;
+    while (c.hull[k + 1] <= i) ++k;
+    const int first = c.hull[k], last = c.hull[k + 1];
+    if (!matters(c, first, last, x_low, x_high)) continue;
+    const Contact::Node& start = c.grid[first];
+    const double chord = (c.grid[last].psi - start.psi) / (c.grid[last].w - start.w);
+    const auto above = [&](const Contact::Node& n) { return n.psi - start.psi - chord * (n.w - start.w); };
+    // A well that the ends do not see reaches no deeper below their tangents than the defect tells.
+    const double depth = std::max({(chord - l.x) * h, (r.x - chord) * h, 0.0});
+    if (std::min(above(l), above(r)) <= 0.5 * depth + 4.0 * defect) c.unresolved.push_back(i);
+  }
+}
+
+// Puts kLanes points into each cell that is marked.
+void TwoTokenLine::refine(Contact& c) const {
+  c.finer.clear();
+  std::size_t from = 0;
+  for (const int i : c.unresolved) {
+    c.finer.insert(c.finer.end(), c.grid.begin() + static_cast<std::ptrdiff_t>(from), c.grid.begin() + i + 1);
+    from = static_cast<std::size_t>(i) + 1;
+    const double w = c.grid[i].w, step = c.grid[i].step / (numerics::kLanes + 1);
+    c.finer.back().step = step;
+    append(w, step, 1, c.finer);
+  }
+  c.finer.insert(c.finer.end(), c.grid.begin() + static_cast<std::ptrdiff_t>(from), c.grid.end());
+  c.grid.swap(c.finer);
+}
+
+// The points w_low + step i for kLanes values of i, from `first` on.
+void TwoTokenLine::append(double w_low, double step, int first, std::vector<Contact::Node>& grid) const {
+  Pack w;
+  for (int i = 0; i < numerics::kLanes; ++i) w[i] = w_low + step * (first + i);
+  const Point p = evaluate(w);
+  const std::size_t size = grid.size();
+  grid.resize(size + numerics::kLanes);
+  for (int i = 0; i < numerics::kLanes; ++i) grid[size + i] = {w[i], p.psi[i], p.x[i], p.slope[i], step};
+}
+
+void TwoTokenLine::find_gaps(double x_low, double x_high, Contact& c) const {
   c.gaps.clear();
-  const double spacing = w[1] - w[0];
   for (std::size_t k = 0; k + 1 < c.hull.size(); ++k) {
     const int i = c.hull[k], j = c.hull[k + 1];
-    const double h = w[j] - w[i], chord = (psi[j] - psi[i]) / h;
-    // A gap belongs to the centre x = slope of its tangent; the chord is close to it.
-    const double margin = std::abs(x[j] - x[i]) + spacing;
-    if (chord < x_low - margin || chord > x_high + margin) continue;
-    Contact::Gap gap{w[i], w[j], chord};
-    if (j == i + 1 && x[i] < x[j] && slope[i] > 0.0 && slope[j] > 0.0) {
+    if (!matters(c, i, j, x_low, x_high)) continue;
+    const Contact::Node &a = c.grid[i], &b = c.grid[j];
+    const double h = b.w - a.w, chord = (b.psi - a.psi) / h;
+    Contact::Gap gap{a.w, b.w, chord};
+    if (j == i + 1 && a.x < b.x && a.slope > 0.0 && b.slope > 0.0) {
       double centre, half;
-      if (!fold_inside(h, x[j] - x[i], slope[i], slope[j], centre, half)) continue;
-      gap = {w[i] + centre - half, w[i] + centre + half, chord};
+      if (!fold_inside(h, b.x - a.x, a.slope, b.slope, centre, half)) continue;
+      gap = {a.w + centre - half, a.w + centre + half, chord};
     }
-    if (!common_tangent(gap, spacing)) continue;
+    const double step = std::max(a.step, b.step);
+    if (!common_tangent(gap, step)) continue;
     // A middle well that the common tangent of its neighbours undercuts is not on the hull: join the gaps.
     bool joined = true;
     while (joined && !c.gaps.empty() && c.gaps.back().high > gap.low) {
       gap.low = c.gaps.back().low;
       c.gaps.pop_back();
-      joined = common_tangent(gap, spacing);
+      joined = common_tangent(gap, step);
     }
     if (joined) c.gaps.push_back(gap);
   }
@@ -188,15 +283,17 @@ void TwoTokenLine::contact(double x_low, double x_high, int cells, Contact& c) c
   ends[1] = x_high;
   const Pack furthest = 2.0 * tau_ * TwoTokenLoss(ends, broadcast(s_), label_).value;
   const double w_low = x_low - std::sqrt(furthest[0]) - 1e-9, w_high = x_high + std::sqrt(furthest[1]) + 1e-9;
-  const int n = numerics::kLanes * ((cells + numerics::kLanes) / numerics::kLanes);
-  const double spacing = (w_high - w_low) / (n - 1);
-  for (auto* column : {&c.grid_w, &c.grid_psi, &c.grid_x, &c.grid_slope}) column->resize(n);
-  for (int k = 0; k < n; k += numerics::kLanes) {
-    for (int i = k; i < k + numerics::kLanes; ++i) c.grid_w[i] = w_low + spacing * i;
-    const Point p = evaluate(numerics::load(&c.grid_w[k]));
-    numerics::store(&c.grid_psi[k], p.psi);
-    numerics::store(&c.grid_x[k], p.x);
-    numerics::store(&c.grid_slope[k], p.slope);
+  const int fewest = static_cast<int>(std::ceil((w_high - w_low) / kWidestCell));
+  const int packs = (std::max(cells, fewest) + numerics::kLanes) / numerics::kLanes;
+  const double spacing = (w_high - w_low) / (numerics::kLanes * packs - 1);
+  c.grid.clear();
+  for (int k = 0; k < packs; ++k) append(w_low, spacing, numerics::kLanes * k, c.grid);
+  for (int round = 0;; ++round) {
+    take_hull(c);
+    if (round == kRefinements) break;
+    mark_unresolved(x_low, x_high, c);
+    if (c.unresolved.empty()) break;
+    refine(c);
   }
   find_gaps(x_low, x_high, c);
 
@@ -210,11 +307,12 @@ void TwoTokenLine::contact(double x_low, double x_high, int cells, Contact& c) c
   };
   auto gap = c.gaps.begin();
   for (const int i : c.hull) {
-    for (; gap != c.gaps.end() && gap->high <= c.grid_w[i]; ++gap) {
+    for (; gap != c.gaps.end() && gap->high <= c.grid[i].w; ++gap) {
       add(gap->low, gap->x, 0.0);
       add(gap->high, gap->x, 0.0);
     }
-    if (gap == c.gaps.end() || c.grid_w[i] < gap->low) add(c.grid_w[i], c.grid_x[i], c.grid_slope[i]);
+    const Contact::Node& n = c.grid[i];
+    if (gap == c.gaps.end() || n.w < gap->low) add(n.w, n.x, n.slope);
   }
 
   c.stretches.clear();

@@ -47,15 +47,24 @@ class TwoTokenLine {
       double low, high, x;
     };
     std::vector<Gap> gaps;
-    std::vector<double> grid_w, grid_psi, grid_x, grid_slope;
-    std::vector<int> hull;
+    struct Node {
+      double w, psi, x, slope, step;  // step: to the next one
+    };
+    std::vector<Node> grid, finer;
+    std::vector<int> hull, unresolved;
   };
   // Finds the contact set over [x_low, x_high]. The outer ends of the stretches are interpolated, the edges
   // of the gaps are solved to rounding. `cells`: the size of the grid on which the hull is first taken.
   void contact(double x_low, double x_high, int cells, Contact& out) const;
 
  private:
+  void search(numerics::Pack w, numerics::Pack& low, numerics::Pack& high, numerics::Pack& y) const;
   bool common_tangent(Contact::Gap& gap, double largest_step) const;
+  void append(double w_low, double step, int first, std::vector<Contact::Node>& grid) const;
+  static void take_hull(Contact& c);
+  static bool matters(const Contact& c, int i, int j, double x_low, double x_high);
+  static void mark_unresolved(double x_low, double x_high, Contact& c);
+  void refine(Contact& c) const;
   void find_gaps(double x_low, double x_high, Contact& c) const;
 
   TwoTokenLabel label_;
