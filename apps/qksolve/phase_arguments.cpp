@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "cli/usage.hpp"
 #include "qksolve/phase/general/random_quadrature.hpp"
@@ -32,11 +33,16 @@ std::string list(const double* values, std::size_t count) {
                    "' is not allowed, expected " + expected + " for --tokens " + std::to_string(tokens));
 }
 
-// Nothing to say of a matrix that was given as a plain list.
-void require_rows(const std::string& option, std::int64_t rows, std::int64_t tokens) {
-  if (rows != 0 && rows != tokens)
-    throw UsageError("--" + option + ": " + std::to_string(rows) + " rows are not allowed, expected " +
-                     std::to_string(tokens) + " for --tokens " + std::to_string(tokens));
+// Of a list of rows; a plain list has no shape of its own.
+void require_shape(const std::string& option, const Matrix& matrix, std::size_t rows,
+                   std::optional<std::size_t> columns) {
+  if (matrix.rows == 0) return;
+  const std::size_t found = matrix.entries.size() / matrix.rows;
+  if (matrix.rows == rows && found == columns.value_or(found)) return;
+  throw UsageError(matrix.place + ": --" + option + ": " + std::to_string(matrix.rows) + " x " +
+                   std::to_string(found) + " entries are not allowed, expected " + std::to_string(rows) +
+                   (columns ? " x " + std::to_string(*columns) : " rows") + " for --tokens " +
+                   std::to_string(rows));
 }
 
 // L x L entries as they are, or from two of them, diagonal and off, or the default from none.
@@ -79,11 +85,10 @@ void PhaseArguments::declare_model(Options& options) {
   options.integer("rank", rank, 1, 32, "Columns r of the student's Q");
   options.integer("teacher-rank", teacher_rank, 1, 32, "Columns of the teacher's Q*");
   options.matrix(
-      "teacher-matrix", teacher_matrix, teacher_rows, {0.0, 1.0}, "0.6 on the diagonal, the rest even",
+      "teacher-matrix", teacher_matrix, {0.0, 1.0}, "0.6 on the diagonal, the rest even",
       "Positional attention of the teacher, L x L entries in [0, 1] row by row with rows summing to 1, or "
       "diagonal,off");
-  options.matrix("positional-matrix", positional_matrix, positional_rows, {},
-                 "one direction, from 1 to -1 in even steps",
+  options.matrix("positional-matrix", positional_matrix, {}, "one direction, from 1 to -1 in even steps",
                  "Positional encoding B of the tokens, L x directions entries row by row");
 }
 
@@ -113,15 +118,14 @@ void PhaseArguments::finish_model() {
   const auto L = static_cast<std::size_t>(tokens);
   if (sigma.size() != 1 && sigma.size() != L)
     refuse_count("sigma", sigma, "1 value or " + std::to_string(L), tokens);
-  require_rows("teacher-matrix", teacher_rows, tokens);
-  require_rows("positional-matrix", positional_rows, tokens);
-  teacher_matrix = full_teacher_matrix(teacher_matrix, tokens);
-  require_stochastic_rows(teacher_matrix, tokens);
-  if (positional_matrix.size() % L != 0)
-    refuse_count("positional-matrix", positional_matrix, "a multiple of " + std::to_string(L) + " values",
-                 tokens);
-  if (positional_matrix.empty())
-    positional_matrix = row_by_row(Eigen::VectorXd::LinSpaced(tokens, 1.0, -1.0));
+  require_shape("teacher-matrix", teacher_matrix, L, L);
+  require_shape("positional-matrix", positional_matrix, L, {});
+  teacher_matrix.entries = full_teacher_matrix(teacher_matrix.entries, tokens);
+  require_stochastic_rows(teacher_matrix.entries, tokens);
+  std::vector<double>& encoding = positional_matrix.entries;
+  if (encoding.size() % L != 0)
+    refuse_count("positional-matrix", encoding, "a multiple of " + std::to_string(L) + " values", tokens);
+  if (encoding.empty()) encoding = row_by_row(Eigen::VectorXd::LinSpaced(tokens, 1.0, -1.0));
 }
 
 void PhaseArguments::finish(const Options& options) {
@@ -129,8 +133,8 @@ void PhaseArguments::finish(const Options& options) {
   finish_model();
   if (rank == 1 && std::count(branch.begin(), branch.end(), "mixed") > 0)
     throw UsageError("--branch: 'mixed' is not allowed with --rank 1, expected --rank 2 or more");
-  const bool encoded =
-      std::any_of(positional_matrix.begin(), positional_matrix.end(), [](double b) { return b != 0; });
+  const bool encoded = std::any_of(positional_matrix.entries.begin(), positional_matrix.entries.end(),
+                                   [](double b) { return b != 0; });
   for (const std::string& name : branch)
     if ((name == "mixed" || name == "positional") && !encoded)
       throw UsageError("--positional-matrix: all zero, but --branch " + name + " needs an encoding");
@@ -156,9 +160,10 @@ phase::Model PhaseArguments::model(double omega_value) const {
                                   : Eigen::VectorXd(Eigen::Map<const Eigen::VectorXd>(sigma.data(), tokens));
   model.lambda = lambda;
   model.omega = omega_value;
-  model.teacher_matrix = Eigen::Map<const RowMajor>(teacher_matrix.data(), tokens, tokens);
-  model.positional_matrix = Eigen::Map<const RowMajor>(
-      positional_matrix.data(), tokens, static_cast<Eigen::Index>(positional_matrix.size()) / tokens);
+  model.teacher_matrix = Eigen::Map<const RowMajor>(teacher_matrix.entries.data(), tokens, tokens);
+  model.positional_matrix =
+      Eigen::Map<const RowMajor>(positional_matrix.entries.data(), tokens,
+                                 static_cast<Eigen::Index>(positional_matrix.entries.size()) / tokens);
   model.validate();
   return model;
 }

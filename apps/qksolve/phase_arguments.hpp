@@ -14,8 +14,7 @@ struct PhaseArguments {
   std::vector<double> omega{0.3}, sigma{0.5};  // sigma: one for all tokens, or one for each
   double lambda = 0.01;
   std::int64_t tokens = 2, rank = 1, teacher_rank = 1;
-  std::vector<double> teacher_matrix, positional_matrix;  // row by row; until `finish` empty where not given
-  std::int64_t teacher_rows = 0, positional_rows = 0;     // of those given as lists of rows
+  Matrix teacher_matrix, positional_matrix;  // until `finish` empty where not given
   double tolerance = 1e-4, damping = 0.8;
   std::int64_t max_iterations = 500;
   std::vector<std::string> branch{"all"};

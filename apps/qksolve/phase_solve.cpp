@@ -45,7 +45,7 @@ struct Arguments : PhaseArguments {
   void finish(const Options& options) {
     PhaseArguments::finish(options);
     if (start.empty()) return;
-    if (rank > 1 || teacher_rank > 1 || positional_matrix.size() != static_cast<std::size_t>(tokens))
+    if (rank > 1 || teacher_rank > 1 || positional_matrix.entries.size() != static_cast<std::size_t>(tokens))
       throw UsageError(
           "--start: not available here, expected --rank 1, --teacher-rank 1 and one positional direction");
     const double student = start[0] - start[2] * start[2] / variance();

@@ -141,9 +141,12 @@ TEST_CASE("lists of rows: of equal length, of the model's shape, and for matrice
   check_refused("omega = 0.3\nteacher-matrix = [[.6, .4], [.6]]\n", {"line 2 is not valid TOML"});
   check_refused("omega = 0.3\nteacher-matrix = [[0.6, 0.4, 0.4], [0.6]]\n",
                 {"line 2: ", "'teacher-matrix'", "equal length", "3 and 1"});
-  check_refused("teacher-matrix = [[0.6, 0.4, 0.4, 0.6]]\n", {"--teacher-matrix", "1 rows", "expected 2"});
+  check_refused("teacher-matrix = [[0.6, 0.4, 0.4, 0.6]]\n",
+                {"line 1: --teacher-matrix", "1 x 4", "expected 2 x 2"});
   check_refused("positional-matrix = [[1], [0], [-1], [0]]\n",
-                {"--positional-matrix", "4 rows", "expected 2", "--tokens 2"});
+                {"line 1: --positional-matrix", "4 x 1", "expected 2 rows", "--tokens 2"});
+  check_refused("\nteacher-matrix = [[0.6, 0.4]]\n", {"line 2: --teacher-matrix", "1 x 2"});
+  check_refused(result("\"teacher_matrix\": [[0.6, 0.4, 0.4, 0.6]]"), {"--teacher-matrix", "1 x 4"});
   check_refused("positional-matrix = [[1, 0], -1]\n", {"line 1: ", "'positional-matrix'", "not of both"});
   check_refused("positional-matrix = [[[1]], [[0]]]\n", {"'positional-matrix'", "list of these"});
   check_refused("teacher-matrix = [[], []]\n", {"--teacher-matrix", "''"});

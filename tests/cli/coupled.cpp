@@ -89,7 +89,8 @@ TEST_CASE("only exact statements decide, and an order is not taken from rounding
     const Run r = run(line + weak);
     CHECK(r.code == 0);
     std::size_t orders = 0;
-    for (const auto& record : r.json()["records"]) {
+    const auto json = r.json();
+    for (const auto& record : json["records"]) {
       if (record["quantity"] != "energy_order") {
         CHECK(record["status"] == "converged");
         continue;
@@ -116,7 +117,8 @@ TEST_CASE("a ratio to a singular value that is nothing but rounding is not repor
       "coupled solve --head-dimension 2 --draws 2 --context 8 --integrator standard --quiet --projections " +
       zero.path);
   CHECK(r.code == 0);
-  for (const auto& record : r.json()["records"]) {
+  const auto json = r.json();
+  for (const auto& record : json["records"]) {
     CHECK(record.contains("measured") == (record["quantity"] != "sigma_ratio"));
     if (record["quantity"] == "sigma_ratio")
       CHECK(record["reason"] == "the second singular value is not above its rounding errors");

@@ -148,6 +148,23 @@ TEST_CASE("the error of the energy's change bounds its rounding") {
     }
 }
 
+TEST_CASE("without force what is predicted is found within the errors of rounding") {
+  for (const CouplingKind kind : {CouplingKind::mlp, CouplingKind::gradient, CouplingKind::linear})
+    for (const Integrator integrator : kIntegrators)
+      for (const int steps : {1, 5}) {
+        CAPTURE(integrator_name(integrator));
+        Map map = random_map(integrator, kind, 8, steps, 0.3, 4);
+        map.coupling = draw_coupling({kind, 8, 8, 0.0});
+        for (const Observation& x : observe_dynamics(map, random_state(50, 8, 1))) {
+          CAPTURE(x.quantity);
+          if (x.quantity == "energy_order")
+            CHECK(!x.unknown.empty());
+          else
+            CHECK(std::abs(x.measured - x.predicted.value_or(0)) <= x.measured_error);
+        }
+      }
+}
+
 TEST_CASE("leading orders become exact as the step shrinks") {
   for (const Integrator integrator : {Integrator::euler, Integrator::semi_implicit, Integrator::leapfrog}) {
     const State start = random_state(10, 6, 3);

@@ -128,15 +128,21 @@ std::vector<Setting> toml_settings(const std::string& path, const std::string& t
                      quoted(text.substr(start, text.find_first_of("\r\n", start) - start)) +
                      ", expected key = value, with numbers like 0.3 and words in quotation marks");
   }
-  std::vector<Setting> settings;
+  std::vector<std::pair<toml::source_index, Setting>> found;
   for (const auto& [key, value] : table) {
     const std::string name(key.str());
-    const std::string place = path + ": line " + std::to_string(key.source().begin.line);
+    const toml::source_index line = key.source().begin.line;
+    const std::string place = path + ": line " + std::to_string(line);
     if (value.is_table() || value.is_array_of_tables())
       throw UsageError(place + ": section " + quoted(name) +
                        " is not known, expected all options at the top level");
-    settings.push_back(make_setting(name, place, value_of(value, text)));
+    found.emplace_back(line, make_setting(name, place, value_of(value, text)));
   }
+  // The table is sorted by key.
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Setting> settings;
+  for (auto& [line, setting] : found) settings.push_back(std::move(setting));
   return settings;
 }
 

@@ -139,15 +139,14 @@ void Options::reals(const std::string& name, std::vector<double>& target, const 
   record.value = [&target] { return Json(target); };
 }
 
-void Options::matrix(const std::string& name, std::vector<double>& target, std::int64_t& rows,
-                     const Bounds& bounds, const std::string& default_text, const std::string& meaning) {
+void Options::matrix(const std::string& name, Matrix& target, const Bounds& bounds,
+                     const std::string& default_text, const std::string& meaning) {
   Record& record = add(name, "LIST", meaning + " (default " + default_text + ")");
-  record.rows = &rows;
-  record.parse = [name, &target, &rows, bounds](const std::string& t) {
-    target = parse_reals("--" + name, t, bounds);
-    rows = 0;
+  record.matrix = &target;
+  record.parse = [name, &target, bounds](const std::string& t) {
+    target = {parse_reals("--" + name, t, bounds), 0, ""};
   };
-  record.value = [&target] { return Json(target); };
+  record.value = [&target] { return Json(target.entries); };
 }
 
 void Options::choice(const std::string& name, std::string& target, const std::vector<std::string>& allowed,
@@ -280,7 +279,7 @@ void Options::apply_config(std::ostream& err) {
     }
     Record& record = **match;
     if (record.given) throw UsageError(setting.place + ": the key '" + record.name + "' is given twice");
-    if (setting.rows > 0 && record.rows == nullptr)
+    if (setting.rows > 0 && record.matrix == nullptr)
       throw UsageError(setting.place + ": the value of '" + setting.key +
                        "' is not allowed, expected a number, a word or a list of these, not a list of lists");
     if (record.is_file && !record.is_list && setting.values.size() != 1)
@@ -291,7 +290,10 @@ void Options::apply_config(std::ostream& err) {
     } catch (const UsageError& error) {
       throw UsageError(setting.place + ": " + error.what());
     }
-    if (record.rows != nullptr) *record.rows = static_cast<std::int64_t>(setting.rows);
+    if (record.matrix != nullptr) {
+      record.matrix->rows = setting.rows;
+      record.matrix->place = setting.place;
+    }
     record.given = true;
   }
 }

@@ -24,6 +24,14 @@ namespace qksolve::app {
 // whose size is limited.
 inline constexpr const char* kListOrGrid = "LIST|GRID";
 
+// Entries row by row. Of a list of rows of equal length there is their number, and the place in the file
+// where they stand, for messages about the shape.
+struct Matrix {
+  std::vector<double> entries;
+  std::size_t rows = 0;
+  std::string place;
+};
+
 class Options {
  public:
   explicit Options(CLI::App& command);
@@ -46,10 +54,10 @@ class Options {
   // Exactly as many values as the default holds.
   void reals(const std::string& name, std::vector<double>& target, const Bounds& bounds,
              const std::string& meaning);
-  // A matrix as a list row by row, of any length; a configuration file may also give a list of rows, whose
-  // number goes to `rows` (0: a plain list). `default_text` says what an empty target stands for.
-  void matrix(const std::string& name, std::vector<double>& target, std::int64_t& rows, const Bounds& bounds,
-              const std::string& default_text, const std::string& meaning);
+  // A matrix as a list row by row, of any length; a configuration file may also give a list of rows.
+  // `default_text` says what an empty target stands for.
+  void matrix(const std::string& name, Matrix& target, const Bounds& bounds, const std::string& default_text,
+              const std::string& meaning);
   void choice(const std::string& name, std::string& target, const std::vector<std::string>& allowed,
               const std::string& meaning);
   // A comma-separated list of words, each at most once.
@@ -102,9 +110,9 @@ class Options {
     bool defines_result = true;
     bool is_grid = false;
     bool is_file = false, is_input = false, is_positional = false;
-    bool is_list = false;          // CLI11 writes the target, a list of words, itself
-    std::string separator = ",";   // between the values of a list in a configuration file
-    std::int64_t* rows = nullptr;  // of a matrix
+    bool is_list = false;         // CLI11 writes the target, a list of words, itself
+    std::string separator = ",";  // between the values of a list in a configuration file
+    Matrix* matrix = nullptr;     // what is written, where it is one
     CLI::Option* option = nullptr;
     std::function<void(const std::string&)> parse;
     std::function<results::Json()> value;

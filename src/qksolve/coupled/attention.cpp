@@ -137,6 +137,31 @@ VectorXd energy(const Coupling& coupling, const State& z) {
   return 0.5 * z.k.rowwise().squaredNorm() + potential(coupling, z.q);
 }
 
+// Bounds on the rounding errors that one stage makes of every token's q and k.
+struct StageRounding {
+  VectorXd q, k;
+};
+StageRounding stage_rounding(const Coupling& c, const Stage& stage, const State& before) {
+  const VectorXd q = before.q.rowwise().norm(), k = before.k.rowwise().norm(),
+                 f = force(c, before.q).rowwise().norm(), g = force(c, before.k).rowwise().norm(),
+                 f_error = force_rounding(c, before.q), g_error = force_rounding(c, before.k);
+  const double a = std::abs(stage.drift), b = std::abs(stage.query_force), kick = std::abs(stage.kick),
+               e = std::abs(stage.key_force);
+  return {3 * kUnitRoundoff * (q + a * k + b * f) + b * f_error,
+          3 * kUnitRoundoff * (k + kick * f + e * g) + kick * f_error + e * g_error};
+}
+
+// Mean over the tokens of how far rounding moves the end of the map, to leading order in n h.
+double end_rounding(const Map& map, State z) {
+  double sum = 0;
+  for (const Stage& stage : stages(map)) {
+    const StageRounding rounding = stage_rounding(map.coupling, stage, z);
+    sum += rounding.q.mean() + rounding.k.mean();
+    advance(map.coupling, stage, z);
+  }
+  return sum;
+}
+
 // H_n - H_0 of every token, and bounds on the rounding errors.
 struct EnergyChange {
   VectorXd value, rounding;
@@ -147,25 +172,19 @@ struct EnergyChange {
 // The map keeps the energy to leading order, so an error of the state counts with the slope of the energy
 // where it was made.
 EnergyChange energy_change(const Map& map, const State& start, const numerics::Interrupt& interrupted) {
-  constexpr double u = kUnitRoundoff;
   const Coupling& c = map.coupling;
   const double n = static_cast<double>(start.q.cols());
   const auto evaluation = [&](const State& z) -> VectorXd {
-    return (n + 2) * u * (0.5 * z.k.rowwise().squaredNorm() + potential(c, z.q).cwiseAbs()) +
+    return (n + 2) * kUnitRoundoff * (0.5 * z.k.rowwise().squaredNorm() + potential(c, z.q).cwiseAbs()) +
            potential_rounding(c, z.q);
   };
   EnergyChange change{{}, evaluation(start)};
   State z = start;
   for (const Stage& stage : stages(map)) {
     numerics::throw_if(interrupted);
-    const MatrixXd at_query = force(c, z.q), at_key = force(c, z.k);
-    const VectorXd q = z.q.rowwise().norm(), k = z.k.rowwise().norm(), f = at_query.rowwise().norm(),
-                   g = at_key.rowwise().norm(), f_error = force_rounding(c, z.q),
-                   g_error = force_rounding(c, z.k);
-    const double a = std::abs(stage.drift), b = std::abs(stage.query_force), kick = std::abs(stage.kick),
-                 e = std::abs(stage.key_force);
-    change.rounding += f.cwiseProduct(3 * u * (q + a * k + b * f) + b * f_error) +
-                       k.cwiseProduct(3 * u * (k + kick * f + e * g) + kick * f_error + e * g_error);
+    const StageRounding rounding = stage_rounding(c, stage, z);
+    change.rounding += force(c, z.q).rowwise().norm().cwiseProduct(rounding.q) +
+                       z.k.rowwise().norm().cwiseProduct(rounding.k);
     advance(c, stage, z);
   }
   change.value = energy(c, z) - energy(c, start);
@@ -213,14 +232,15 @@ std::vector<Observation> observe_dynamics(const Map& map, const State& start,
     const State back = flipped(evolve(map, flipped(end), interrupted));
     Observation defect{"reversibility_defect", 0, 0, {}};
     defect.measured = mean_norm(back.q - start.q, back.k - start.k);
+    defect.measured_error = end_rounding(map, start) + end_rounding(map, flipped(end));
     if (coupled_not_reversible) defect.predicted = map.steps * h * h * mean_norm(f, Dk);
     found.push_back(defect);
   }
   if (integrator == Integrator::leapfrog && map.steps == 1) {
     Map euler = map;
     euler.integrator = Integrator::euler;
-    found.push_back(
-        {"key_gap", mean_norm(end.k - evolve(euler, start, interrupted).k), 0, h * h / 2 * mean_norm(Dk)});
+    found.push_back({"key_gap", mean_norm(end.k - evolve(euler, start, interrupted).k),
+                     end_rounding(map, start) + end_rounding(euler, start), h * h / 2 * mean_norm(Dk)});
   }
   if (map.coupling.has_potential()) {
     const EnergyChange change = energy_change(map, start, interrupted);

@@ -59,13 +59,14 @@ std::vector<std::optional<double>> predict_attention(const Map& map, const State
                                                      bool standard_normal,
                                                      const numerics::Interrupt& interrupted = {});
 
-// Of the dynamics by themselves, means over the tokens of `start`:
+// Of the dynamics by themselves, means over the tokens of `start`, their errors those of rounding to leading
+// order in n h:
 //   reversibility_defect: |F Phi F Phi z - z|; for Euler and semi-implicit steps predicted to leading order
 //   in
 //     n h, n h^2 sqrt(|f|^2 + |Df k|^2).
 //   key_gap (leapfrog, one step): |k_leapfrog - k_euler|, -> (h^2/2) |Df k|.
 //   energy_drift, for a coupling with potential V, H = |k|^2/2 + V: H_n - H_0; for Euler predicted to leading
-//     order, (n h^2/2)(|f|^2 - k . Df k). Its error: of rounding, to leading order in n h.
+//     order, (n h^2/2)(|f|^2 - k . Df k).
 //   energy_order: log2 of the ratio of root mean squares of H_n - H_0 when h is halved at fixed n h, from h/8
 //   to
 //     h/16 (its error: the change from h/4 to h/8, and rounding); predicted 1 for Euler and semi-implicit
