@@ -139,7 +139,7 @@ TEST_CASE("coupled solve with projections, and what it refuses of them") {
       {R"({"query": [[1, 0]]})", "'key'"},
       {R"({"query": [], "key": []})", "'query'"},
       {"[1, 2]", "JSON object"},
-      {"{", "JSON object"}};
+      {"{", "line 1 is not valid JSON"}};
   for (const auto& [content, named] : bad) {
     TemporaryFile file("bad_projections.json", content);
     const Run r = run(line + file.path);

@@ -142,8 +142,9 @@ TEST_CASE("plot: no text of a result and no name of a file is run as a command")
   const std::string touch = "touch " + (folder / "ran").string();
   nlohmann::ordered_json json;
   std::ifstream(kInputs + "solve.json") >> json;
-  for (const std::string& text : {"`" + touch + "`", "x\n!" + touch + "\n#",
-                                  "\"; system(\"" + touch + "\"); \"", "\x1b[31m\\ {/:Bold x"}) {
+  for (const std::string& text :
+       std::vector<std::string>{"`" + touch + "`", "x\n!" + touch + "\n#",
+                                "\"; system(\"" + touch + "\"); \"", "\x1b[31m\\ {/:Bold x"}) {
     CAPTURE(text);
     json["records"][0]["branch"] = text;
     const std::string input = folder / "`touch ran`.json";

@@ -49,7 +49,7 @@ TEST_CASE("temporary names cannot be guessed, are different each time and legal 
   const std::string a = temporary_name(folder.file("x.json")), b = temporary_name(folder.file("x.json"));
   CHECK(a != b);
   CHECK(a.starts_with(folder.file("x.json.tmp.")));
-  CHECK(a.find("." + std::to_string(getpid()) + ".") != std::string::npos);
+  CHECK(a.find(std::string(".").append(std::to_string(getpid())) + ".") != std::string::npos);
   for (const std::string& name : {std::string(255, 'n'), std::string(250, 'n') + ".json"}) {
     TextFile file(folder.file(name));
     CHECK(folder.count() == 1);
