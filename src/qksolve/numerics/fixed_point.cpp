@@ -96,15 +96,19 @@ class Solver {
   // Next to where a fixed point has ceased to exist Newton steps fail too, but there they are long.
   bool noisy() const {
     return newton_failures_ >= kNewtonFailures && best_.norm <= options_.accept_noise &&
-           failed_step_ <= kNoisySteps * best_.norm;
+           failed_step_ <= kNoisySteps;
+  }
+
+  bool ask(const VectorXd& x, VectorXd& fx) {
+    stopped_ = stopped_ || (options_.interrupted && options_.interrupted());
+    return !stopped_ && map_(x, fx);
   }
 
   bool evaluate(const VectorXd& x, Evaluated& out) {
-    stopped_ = stopped_ || (options_.interrupted && options_.interrupted());
     if (!budget_left()) return false;
     ++result_.evaluations;
     VectorXd fx(x.size());
-    if (!x.allFinite() || !map_(x, fx) || !fx.allFinite()) return false;
+    if (!x.allFinite() || !ask(x, fx) || !fx.allFinite()) return false;
     out = {x, fx - x, residual_norm(fx - x, scale_(x))};
     return std::isfinite(out.norm);
   }
@@ -172,7 +176,8 @@ class Solver {
       if (result_.evaluations + 2 * n + 1 > options_.max_evaluations) return false;
       const int before = result_.evaluations;
       // Where a step has failed the map may be noisy: differences over more of it.
-      result_.jacobian = jacobian(map_, current_.x, scale_(current_.x), newton_failures_ > 0 ? 1e-2 : 1e-3);
+      result_.jacobian = jacobian([this](const VectorXd& x, VectorXd& fx) { return ask(x, fx); }, current_.x,
+                                  scale_(current_.x), newton_failures_ > 0 ? 1e-2 : 1e-3);
       result_.evaluations = before + 2 * static_cast<int>(n);
       if (result_.jacobian.size() == 0) return fail_newton();
       stale_ = false;
@@ -182,7 +187,7 @@ class Solver {
     Evaluated next;
     if (!move(step, next)) return fail_newton();
     if (!(next.norm < current_.norm)) {
-      failed_step_ = residual_norm(step, scale_(current_.x));
+      failed_step_ = residual_norm(step, scale_(current_.x)) / current_.norm;
       stale_ = true;
       return fail_newton();
     }
@@ -203,8 +208,9 @@ class Solver {
   Evaluated current_, best_;
   std::deque<Evaluated> history_;
   FixedPointResult result_;
-  double mixing_;                  // weight of the new value
-  double failed_step_ = HUGE_VAL;  // length of the last Newton step that did not reduce the residual
+  double mixing_;  // weight of the new value
+  // Length, in units of the residual, of the last Newton step that did not reduce it.
+  double failed_step_ = HUGE_VAL;
   bool stale_ = false, stopped_ = false;
   int newton_failures_ = 0, anderson_failures_ = 0;
 };

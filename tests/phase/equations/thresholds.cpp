@@ -69,8 +69,8 @@ TEST_CASE("limits of existence and stability meet where a branch bifurcates cont
     const BranchSolver solver(model, jump_quadrature(model, 2), options);
     const BranchSolution below = solver.solve(0.9 * *found[0].value, kUninformed);
     const BranchSolution above = solver.solve(1.1 * *found[0].value, kUninformed);
-    CHECK(*below.growth_m < 1);
-    CHECK(*above.growth_m > 1);
+    CHECK(below.growth_m->value < 1);
+    CHECK(above.growth_m->value > 1);
   }
 }
 
@@ -87,6 +87,6 @@ TEST_CASE("the positional branch loses stability against theta at the limit that
   const BranchSolver solver(model, jump_quadrature(model, 2), options);
   const BranchSolution below = solver.solve(0.97 * *found[0].value, kPositional);
   const BranchSolution above = solver.solve(1.03 * *found[0].value, kPositional);
-  CHECK(std::max(*below.growth_m, *below.growth_theta) < 1);
-  CHECK(std::max(*above.growth_m, *above.growth_theta) > 1);
+  CHECK(std::max(below.growth_m->value, below.growth_theta->value) < 1);
+  CHECK(std::max(above.growth_m->value, above.growth_theta->value) > 1);
 }

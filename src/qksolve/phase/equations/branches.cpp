@@ -126,7 +126,7 @@ class BranchRun {
                                     : one_try      ? std::vector<int>{0}
                                                    : std::vector<int>{0, 1};
     std::string other_branch;
-    bool evaluated = false;
+    bool evaluated = false, cut_short = false;
     for (const int level : levels) {
       std::vector<Overlaps> from = level > 0 && !options_.level ? std::vector{starts.front()} : starts;
       for (std::size_t k = 0; k < from.size() && !map_.exhausted(); ++k) {
@@ -137,6 +137,8 @@ class BranchRun {
             solve_at(coordinates_, level, again ? slowest_ : coordinates_.pack(from[k]), allowed);
         if (map_.interrupted()) return false;
         evaluated = evaluated || std::isfinite(result.residual);
+        cut_short =
+            cut_short || (result.status == numerics::FixedPointStatus::iteration_limit && allowed < kLastTry);
         const Branch found = identify(coordinates_.unpack(result.x));
         if (result.status == numerics::FixedPointStatus::abandoned) {
           other_branch = ahead_ == "zero" ? ahead_ : follow(ahead_, result.x, level);
@@ -161,7 +163,7 @@ class BranchRun {
           from.push_back(enlarged(from.size() < 2 * starts.size() ? starts.front() : from.back()));
       }
     }
-    if (other_branch.empty()) return report_unrefined();
+    if (other_branch.empty() || cut_short) return report_unrefined();
     solution_.branch_found = other_branch;
     return fail(Status::branch_changed, "the iteration leaves for another branch");
   }

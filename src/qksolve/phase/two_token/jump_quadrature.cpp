@@ -18,6 +18,9 @@ using numerics::Pack;
 namespace {
 
 constexpr double kReach = 6.5;  // standard deviations of the centre that are integrated; 8e-11 lies beyond
+// Up to this sigma a level's lines are enough; twice as many at twice as much. Not a function of the
+// overlaps: the map must be continuous.
+constexpr double kFewLinesSigma = 0.75;
 constexpr double kPanelWidth = 3.3;  // largest panel, in standard deviations of the centre
 
 // Sums over the lines of one label, all in units in which sigma^2 is taken out of the loss.
@@ -157,12 +160,14 @@ Moments jump_moments(const Model& model, const Overlaps& o, const JumpRule& rule
   const double b_w = (b(0, 0) - b(1, 0)) / std::numbers::sqrt2,
                b_y = (b(0, 0) + b(1, 0)) / std::numbers::sqrt2;
 
+  JumpRule own = rule;
+  for (double enough = kFewLinesSigma; enough < sigma; enough *= 2.0) own.lines *= 2;
   const auto nodes = teacher_rule(model, rule.angles, rule.radii, kReach, theta == 0.0 || m == 0.0);
   std::vector<Sums> sums(nodes.size());
   numerics::parallel_for(
       static_cast<std::ptrdiff_t>(nodes.size()), threads, 4,
       [&] {
-        return [&, integrator = LineIntegrator(rule)](std::ptrdiff_t i) mutable {
+        return [&, integrator = LineIntegrator(own)](std::ptrdiff_t i) mutable {
           const TeacherNode& node = nodes[i];
           const Centre centre{sigma * theta * node.zeta_w + b_w * m, sigma * theta * node.zeta_y + b_y * m,
                               sigma * noise};

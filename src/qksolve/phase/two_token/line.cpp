@@ -207,7 +207,7 @@ void TwoTokenLine::mark_unresolved(double x_low, double x_high, Contact& c) {
     const auto above = [&](const Contact::Node& n) { return n.psi - start.psi - chord * (n.w - start.w); };
     // A well that the ends do not see reaches no deeper below their tangents than the defect tells.
     const double depth = std::max({(chord - l.x) * h, (r.x - chord) * h, 0.0});
-    if (std::min(above(l), above(r)) <= 0.5 * depth + 4.0 * defect) c.unresolved.push_back(i);
+    if (std::min(above(l), above(r)) <= depth + 8.0 * defect) c.unresolved.push_back(i);
   }
 }
 
