@@ -89,7 +89,7 @@ Json found(const TrainArguments& arguments, const ModelRun& run, const TrainingR
       }
   for (std::size_t i = 0; i < trained.layers.size(); ++i) {
     const transformer::LayerMeasurement& layer = trained.layers[i];
-    const std::string of = "_" + std::to_string(i + 1);
+    const std::string of = std::string("_").append(std::to_string(i + 1));
     results::put(record, "step_size" + of, layer.step_size);
     results::put(record, "entropy" + of, layer.entropy);
     results::put(record, "entropy" + of + "_error", layer.entropy_error);
@@ -116,7 +116,7 @@ transformer::Checkpoints checkpoints_at(const std::string& path, std::int64_t ev
 }
 
 TrainingRun train(const TrainArguments& arguments, const ModelRun& run, const std::string& checkpoint,
-                  const Json& configuration, const std::function<bool()>& stop,
+                  const Json& configuration, const numerics::Interrupt& stop,
                   const std::function<void(const transformer::Evaluation&)>& evaluated) {
   transformer::Checkpoints checkpoints;
   if (!checkpoint.empty())
