@@ -116,7 +116,7 @@ transformer::Checkpoints checkpoints_at(const std::string& path, std::int64_t ev
 }
 
 TrainingRun train(const TrainArguments& arguments, const ModelRun& run, const std::string& checkpoint,
-                  const Json& configuration, const std::function<bool()>& stop,
+                  const Json& configuration, const numerics::Interrupt& stop,
                   const std::function<void(const transformer::Evaluation&)>& evaluated) {
   transformer::Checkpoints checkpoints;
   if (!checkpoint.empty())

@@ -93,7 +93,7 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   const int threads =
       ranks->size() > 1 && !options.given("threads") ? 1 : static_cast<int>(arguments.run.threads);
   if (ranks->rank() != 0) {
-    until_interrupt([&] { ranks->run({}, threads, solve, {}, interrupted); });
+    ranks->run({}, threads, solve, {}, interrupted);
     return kDone;
   }
 

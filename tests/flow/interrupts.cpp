@@ -15,9 +15,9 @@ TEST_CASE("both routes and the growth laws are interrupted anywhere") {
 
 TEST_CASE("a training is interrupted anywhere, and its measurements until then are those of the whole one") {
   Training training;
-  training.dimension = 200;
   training.steps = 30;
   Model model;
+  training.dimension = static_cast<int>(vocabulary(model.task));
   const std::vector<std::int64_t> record_steps{0, 10, 20, 30};
   FullModel uninterrupted(model, training);
   const auto expected = train(uninterrupted, record_steps).measurements;

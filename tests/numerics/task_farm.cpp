@@ -38,12 +38,23 @@ TEST_CASE("a task that throws ends the run with its exception; an interrupt repo
 
   bool stop = false;
   reported = 0;
-  run_tasks(
-      {0, 1, 2, 3}, 1,
-      [&](std::size_t i) {
-        stop = i == 1;
-        return std::string("x");
-      },
-      [&](std::size_t, const std::string&) { ++reported; }, [&] { return stop; });
+  CHECK_THROWS_AS(run_tasks(
+                      {0, 1, 2, 3}, 1,
+                      [&](std::size_t i) {
+                        stop = i == 1;
+                        return std::string("x");
+                      },
+                      [&](std::size_t, const std::string&) { ++reported; }, [&] { return stop; }),
+                  Interrupted);
   CHECK(reported == 1);
+
+  // Where the report fails there is no other, whichever threads are under way.
+  std::atomic<int> reports{0};
+  const TaskDone full = [&](std::size_t, const std::string&) {
+    ++reports;
+    throw std::runtime_error("no space");
+  };
+  const std::vector<std::size_t> many(100);
+  CHECK_THROWS_WITH(run_tasks(many, 4, [](std::size_t) { return std::string("x"); }, full, {}), "no space");
+  CHECK(reports == 1);
 }

@@ -1,8 +1,8 @@
 #include "interruptible.hpp"
 #include "qksolve/phase/finite_size/experiment.hpp"
 #include "qksolve/phase/finite_size/message_passing_path.hpp"
-#include "qksolve/phase/general/attention_loss.hpp"
 #include "qksolve/phase/general/random_quadrature.hpp"
+#include "qksolve/phase/general/sequence_loss.hpp"
 #include "qksolve/phase/two_token/jump_quadrature.hpp"
 
 using namespace qksolve::phase;

@@ -71,7 +71,7 @@ void Coupling::validate(Index dimension) const {
     require(A.rows() == dimension && A.cols() == dimension, "A must be d x d");
 }
 
-Coupling draw_coupling(const CouplingDraw& draw) {
+Coupling draw_coupling(const CouplingDraw& draw, const numerics::Interrupt& interrupted) {
   if (draw.dimension < 1 || draw.hidden < 1) throw std::invalid_argument("a coupling needs d, hidden >= 1");
   Coupling c;
   c.kind = draw.kind;
@@ -79,7 +79,7 @@ Coupling draw_coupling(const CouplingDraw& draw) {
   const double d = draw.dimension, hidden = draw.hidden;
   auto weights = [&](Purpose purpose, Index rows, Index columns, double variance) -> MatrixXd {
     return draw.scale * std::sqrt(variance) *
-           draw_normals(random_stream(draw.seed, draw.instance, purpose), rows, columns);
+           draw_normals(random_stream(draw.seed, draw.instance, purpose), rows, columns, interrupted);
   };
   if (is_network(c)) c.W1 = weights(Purpose::first_weights, draw.hidden, draw.dimension, 1 / d);
   if (c.kind == CouplingKind::mlp)

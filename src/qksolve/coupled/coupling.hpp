@@ -47,7 +47,8 @@ struct CouplingDraw {
 
 // Independent Gaussian weights, for x ~ N(0, I) and scale 1 of the size that makes the entries of f of order
 // 1: W1 ~ N(0, scale^2/d), W2 ~ N(0, scale^2/hidden), v ~ N(0, scale^2 d/hidden), A ~ N(0, scale^2/d).
-Coupling draw_coupling(const CouplingDraw& draw);
+// Throws numerics::Interrupted.
+Coupling draw_coupling(const CouplingDraw& draw, const numerics::Interrupt& interrupted = {});
 
 // Calls work(first, count) for groups of tokens, none too many for a matrix of all their hidden units, or for
 // the time in which an interrupt wants to be heard. For the default sizes there is one.

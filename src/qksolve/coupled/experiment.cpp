@@ -41,30 +41,34 @@ std::vector<Unit> units(const Experiment& experiment) {
   return all;
 }
 
-Map draw_map(const Experiment& e, const Setting& s, std::uint64_t instance) {
-  return {s.integrator,
-          draw_coupling({s.coupling, e.dimension, e.hidden, e.scale, e.frequency, e.seed, instance}),
-          s.step_size, s.steps};
+Map draw_map(const Experiment& e, const Setting& s, std::uint64_t instance,
+             const numerics::Interrupt& interrupted) {
+  return {
+      s.integrator,
+      draw_coupling({s.coupling, e.dimension, e.hidden, e.scale, e.frequency, e.seed, instance}, interrupted),
+      s.step_size, s.steps};
 }
 
-State draw_state(const Experiment& e, std::uint64_t instance, Purpose queries, Purpose keys, Index tokens) {
+State draw_state(const Experiment& e, std::uint64_t instance, Purpose queries, Purpose keys, Index tokens,
+                 const numerics::Interrupt& interrupted) {
+  auto draw = [&](Purpose purpose, Index columns) {
+    return draw_normals(random_stream(e.seed, instance, purpose), tokens, columns, interrupted);
+  };
   if (e.projections) {
-    const MatrixXd x =
-        draw_normals(random_stream(e.seed, instance, queries), tokens, e.projections->query.rows());
+    const MatrixXd x = draw(queries, e.projections->query.rows());
     return {x * e.projections->query, x * e.projections->key};
   }
-  return {draw_normals(random_stream(e.seed, instance, queries), tokens, e.dimension),
-          draw_normals(random_stream(e.seed, instance, keys), tokens, e.dimension)};
+  return {draw(queries, e.dimension), draw(keys, e.dimension)};
 }
 
 Outcome run_draw(const Experiment& e, const Unit& unit, std::uint64_t instance,
                  const numerics::Interrupt& interrupted) {
-  const Map map = draw_map(e, unit.setting, instance);
-  const State start =
-      draw_state(e, instance, Purpose::queries, Purpose::keys, unit.context ? *unit.context : e.states);
+  const Map map = draw_map(e, unit.setting, instance, interrupted);
+  const State start = draw_state(e, instance, Purpose::queries, Purpose::keys,
+                                 unit.context ? *unit.context : e.states, interrupted);
   if (!unit.context) return {identities(map, start, interrupted), observe_dynamics(map, start, interrupted)};
-  const State reference =
-      draw_state(e, instance, Purpose::reference_queries, Purpose::reference_keys, kReferenceTokens);
+  const State reference = draw_state(e, instance, Purpose::reference_queries, Purpose::reference_keys,
+                                     kReferenceTokens, interrupted);
   const auto predicted = predict_attention(map, reference, *unit.context, !e.projections, interrupted);
   std::vector<Observation> observed = measure_attention(
       evolve(map, start, interrupted), random_stream(e.seed, instance, Purpose::probes), interrupted);

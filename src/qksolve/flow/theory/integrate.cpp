@@ -66,7 +66,7 @@ class Run {
     auto system = [this](const Vector& y, Vector& dydt, double) { derivative(y, dydt); };
     for (;;) {
       if (++steps_ > request_.step_limit) return stop(Status::step_limit, "the limit of steps was reached");
-      if (steps_ % 1024 == 0) numerics::throw_if(request_.interrupted);
+      if (steps_ % 16 == 0) numerics::throw_if(request_.interrupted);
       const bool whole = length >= limit;
       double trial = whole ? limit : length;
       if (!(clock + trial > clock)) return stop(Status::non_finite, "the step length fell to zero");
