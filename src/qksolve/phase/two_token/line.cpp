@@ -191,23 +191,29 @@ bool TwoTokenLine::matters(const Contact& c, int i, int j, double x_low, double 
 
 void TwoTokenLine::mark_unresolved(double x_low, double x_high, Contact& c) {
   c.unresolved.clear();
-  std::size_t k = 0;  // of the hull's edge above the cell
-  for (int i = 0; i + 1 < static_cast<int>(c.grid.size()); ++i) {
-    const Contact::Node &l = c.grid[i], &r = c.grid[i + 1];
-    // Values, slopes and curvatures at both ends over-determine a quartic.
-    const double h = r.w - l.w;
-    const double defect =
-        std::abs(r.psi - l.psi - 0.5 * h * (l.x + r.x) + h * h / 12.0 * (r.slope - l.slope));
-    if (defect <= kResolved * h) continue;
-    while (c.hull[k + 1] <= i) ++k;
+  for (std::size_t k = 0; k + 1 < c.hull.size(); ++k) {
     const int first = c.hull[k], last = c.hull[k + 1];
-    if (!matters(c, first, last, x_low, x_high)) continue;
     const Contact::Node& start = c.grid[first];
     const double chord = (c.grid[last].psi - start.psi) / (c.grid[last].w - start.w);
     const auto above = [&](const Contact::Node& n) { return n.psi - start.psi - chord * (n.w - start.w); };
-    // A well that the ends do not see reaches no deeper below their tangents than the defect tells.
-    const double depth = std::max({(chord - l.x) * h, (r.x - chord) * h, 0.0});
-    if (std::min(above(l), above(r)) <= depth + 8.0 * defect) c.unresolved.push_back(i);
+    for (int i = first; i < last; ++i) {
+      const Contact::Node &l = c.grid[i], &r = c.grid[i + 1];
+      const double h = r.w - l.w, fall = chord - l.x, rise = r.x - chord;
+      // Values, slopes and curvatures at both ends over-determine a quartic.
+      const double defect =
+          std::abs(r.psi - l.psi - 0.5 * h * (l.x + r.x) + h * h / 12.0 * (r.slope - l.slope));
+      bool hides = false;
+      if (defect > kResolved * h) {
+        // A well that the ends do not see reaches little deeper below their tangents than the defect tells.
+        hides = std::min(above(l), above(r)) <= std::max({fall * h, rise * h, 0.0}) + 8.0 * defect;
+      } else if (fall > 0.0 && rise > 0.0 && last > first + 1 && (i > first || l.slope <= 0.0) &&
+                 (i + 1 < last || r.slope <= 0.0)) {
+        // A well inside a gap, no deeper than where the tangents of its sides meet. At an edge of the gap it
+        // is the edge's own, unless the grid's point there belongs to no well.
+        hides = above(l) * rise + above(r) * fall < fall * rise * h;
+      }
+      if (hides && matters(c, first, last, x_low, x_high)) c.unresolved.push_back(i);
+    }
   }
 }
 
