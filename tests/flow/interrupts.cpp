@@ -16,7 +16,9 @@ TEST_CASE("both routes and the growth laws are interrupted anywhere") {
 TEST_CASE("a training is interrupted anywhere, and its measurements until then are those of the whole one") {
   Training training;
   training.steps = 30;
+  training.embedding = Embedding::gaussian;  // orthonormal ones wait for their decomposition, by the clock
   Model model;
+  model.task = {.classes = 3, .pool = 2, .common = 4, .distinct_per_sequence = 2, .common_per_sequence = 4};
   training.dimension = static_cast<int>(vocabulary(model.task));
   const std::vector<std::int64_t> record_steps{0, 10, 20, 30};
   FullModel uninterrupted(model, training);
