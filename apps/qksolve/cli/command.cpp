@@ -78,7 +78,7 @@ void RunArguments::declare_presentation(Options& options) {
   options.choice(
       "progress", progress, {"auto", "always", "never"},
       "Progress on standard error: a line that changes on a terminal, elsewhere at most a line every "
-      "10 s; auto: of more than one task");
+      "10 s; auto: of more than one task; never: nothing");
 }
 
 results::Output RunArguments::open_output(const Context& context) const {
