@@ -1,12 +1,16 @@
 // qksolve phase critical: thresholds in alpha at given omega.
+#include <algorithm>
 #include <memory>
 #include <ostream>
 
 #include "cli/usage.hpp"
 #include "commands.hpp"
 #include "phase_arguments.hpp"
+#include "phase_bayes.hpp"
 #include "qksolve/numerics/interrupt.hpp"
 #include "qksolve/phase/equations/thresholds.hpp"
+#include "qksolve/phase/report/bayes_record.hpp"
+#include "qksolve/phase/report/phase_record.hpp"
 
 namespace qksolve::app {
 
@@ -17,7 +21,19 @@ using phase::ThresholdStatus;
 using results::Json;
 using results::put;
 
+// Options that only empirical risk minimisation has.
+const std::vector<std::string> kOfErm{"between", "alpha-range"};
+
+std::vector<std::string> all_names() {
+  std::vector<std::string> names = phase::threshold_names();
+  const std::vector<std::string>& of_bayes = results::bayes_threshold_names();
+  names.insert(names.end(), of_bayes.begin(), of_bayes.end());
+  return names;
+}
+
 struct Arguments : PhaseArguments {
+  Learner learner;
+  double erm_alpha = 2;
   std::vector<std::string> which{"alpha_c", "alpha_l"};
   std::vector<std::string> between{"semantic", "positional"};
   double alpha_low = 0.05, alpha_high = 10.0;
@@ -25,7 +41,12 @@ struct Arguments : PhaseArguments {
   Arguments() { tolerance = 1e-3; }
 
   void declare(Options& options) {
-    options.choices("which", which, phase::threshold_names(), "Thresholds to find");
+    options.choices("which", which, all_names(), "Thresholds to find");
+    learner.declare(options);
+    options.text(
+        "erm-alpha", "REAL", "2", "Samples per dimension of the minimum that alpha_erm is about, > 0",
+        [this](const std::string& t) { erm_alpha = parse_real("--erm-alpha", t, kPositive); },
+        [this] { return learner.bayes() ? Json(erm_alpha) : Json(); });
     options.choices("between", between, {"semantic", "positional", "uninformed", "mixed"},
                     "The two branches that exchange their order at alpha_c");
     options.range("alpha-range", alpha_low, alpha_high, kPositive, "Range of alpha that is searched");
@@ -36,6 +57,17 @@ struct Arguments : PhaseArguments {
 
   void finish(const Options& options) {
     PhaseArguments::finish(options);
+    learner.finish(*this, options, kOfErm);
+    if (learner.bayes() && !options.given("which"))
+      which = {"alpha_weak", "alpha_it", "alpha_algorithmic", "alpha_linear_algebra"};
+    const std::vector<std::string>& known =
+        learner.bayes() ? results::bayes_threshold_names() : phase::threshold_names();
+    for (const std::string& name : which)
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        throw UsageError("--which: '" + name + "' is not allowed with --learner " + learner.name +
+                         ", expected --learner " + (learner.bayes() ? "erm" : "bayes"));
+    if (!learner.bayes() && options.given("erm-alpha"))
+      throw UsageError("--erm-alpha: not used by the learner erm, expected with --learner bayes");
     if (between.size() != 2)
       throw UsageError("--between: '" + join(between, ",") + "' is not allowed, expected two branches");
     for (const std::string& name : between)
@@ -84,9 +116,42 @@ void print_table(std::ostream& err, const std::vector<Json>& records) {
   table.print(err);
 }
 
+// Of all branches at one alpha.
+std::vector<Json> branch_records(const Arguments& arguments, double omega) {
+  const phase::Model model = arguments.model(omega);
+  phase::BranchSolver solver(model, arguments.make_quadrature(model, static_cast<int>(arguments.run.threads)),
+                             arguments.solve_options());
+  solver.set_interrupt(interrupted);
+  std::vector<Json> records;
+  for (const phase::Branch& branch : phase::all_branches(model.rank))
+    records.push_back(results::phase_record(solver.solve(arguments.erm_alpha, branch), omega,
+                                            arguments.variance(), solver.quadrature()));
+  return records;
+}
+
+std::vector<Json> bayes_records(const Arguments& arguments) {
+  const phase::bayes::Predictor predictor(arguments.model(arguments.omega.front()).sigma, arguments.tolerance,
+                                          static_cast<std::uint64_t>(arguments.run.seed));
+  std::vector<Json> records;
+  for (const double omega : arguments.omega)
+    for (const std::string& which : arguments.which) {
+      if (interrupted()) return records;
+      records.push_back(which == results::kAlphaErm
+                            ? results::bayes_erm_threshold(branch_records(arguments, omega), omega, predictor)
+                            : results::bayes_threshold(which, omega, static_cast<int>(arguments.tokens)));
+    }
+  return records;
+}
+
 int run(const Arguments& arguments, const Options& options, Context& context) {
   results::Output output = arguments.run.open_output(context);
-  results::Result result = new_result(options, arguments.run, context);
+  results::Result result = new_result(arguments.learner, kOfErm, options, arguments.run, context);
+  if (arguments.learner.bayes()) {
+    result.records = bayes_records(arguments);
+    output.write(result);
+    if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.records);
+    return exit_code(result.records);
+  }
 
   phase::ThresholdOptions thresholds;
   thresholds.alpha_low = arguments.alpha_low;

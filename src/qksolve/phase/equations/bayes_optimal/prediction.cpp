@@ -102,7 +102,7 @@ double attention_gap(const ArrayXd& variance, const ArrayXd& h, const ArrayXd& o
 }  // namespace
 
 Predictor::Predictor(const VectorXd& sigma, double tolerance, std::uint64_t seed)
-    : sigma_(sigma), tolerance_(tolerance), seed_(seed) {
+    : sigma_(sigma), channel_(static_cast<int>(sigma.size())), tolerance_(tolerance), seed_(seed) {
   if (sigma_.size() == 2) refine_series();
 }
 
@@ -123,6 +123,12 @@ void Predictor::refine_series() {
 Prediction Predictor::operator()(const State& state) const {
   if (state.mse == 0) return {0, 0};
   return sigma_.size() == 2 ? by_series(state) : by_sampling(state);
+}
+
+double Predictor::alpha_at(double error) const {
+  if (!(error < (*this)({0, 1}).error)) return 0;
+  return fixed_point_alpha(channel_,
+                           increasing_root([&](const State& state) { return error - (*this)(state).error; }));
 }
 
 Prediction Predictor::by_series(const State& state) const {

@@ -27,12 +27,17 @@ class Predictor {
 
   Prediction operator()(const State& state) const;
 
+  // Samples per dimension at which the best prediction has the given error > 0: 0 where that is not below the
+  // error without knowledge, else more than alpha_weak.
+  double alpha_at(double error) const;
+
  private:
   Prediction by_series(const State& state) const;
   Prediction by_sampling(const State& state) const;
   void refine_series();
 
   Eigen::VectorXd sigma_;
+  SignChannel channel_;
   double tolerance_;
   std::uint64_t seed_;
   // Two tokens: weight of the Hermite polynomials of total degree 0, 2, 4, ... in the attention, on two

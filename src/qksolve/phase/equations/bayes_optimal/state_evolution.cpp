@@ -18,26 +18,29 @@ double weak(int tokens) { return 1.0 / (tokens * (tokens + 1.0)); }
 // In (-1, 1): 1 - q near 1 with its own digits, like q near 0.
 State state_at(double place) { return place < 0 ? State{1 + place, -place} : State{place, 1 - place}; }
 
-// By bracketing: q in (0, 1/2] as it is, beyond it through 1 - q.
 State fixed_point(const SignChannel& channel, double alpha) {
   if (alpha <= weak(channel.tokens())) return {0, 1};
   if (alpha >= 1.0 / channel.tokens()) return {1, 0};
-  const auto excess = [&](double place) { return fixed_point_alpha(channel, state_at(place)) - alpha; };
-  const bool beyond = excess(0.5) < 0;
-  double low = beyond ? -0.5 : 1e-300, high = beyond ? -1e-300 : 0.5;
-  const double at_low = excess(low), at_high = excess(high);
-  // So near to an end that rounding has the word.
-  if (at_low >= 0) return {0, 1};
+  return increasing_root([&](const State& state) { return fixed_point_alpha(channel, state) - alpha; });
+}
+
+}  // namespace
+
+State increasing_root(const std::function<double(const State&)>& function) {
+  // q in (0, 1/2] as it is, beyond it through 1 - q.
+  const auto at = [&](double place) { return function(state_at(place)); };
+  const bool beyond = at(0.5) < 0;
+  const double low = beyond ? -0.5 : 1e-300, high = beyond ? -1e-300 : 0.5;
+  const double at_low = at(low), at_high = at(high);
+  if (at_low >= 0) return beyond ? state_at(low) : State{0, 1};
   if (at_high <= 0) return beyond ? State{1, 0} : state_at(high);
   std::uintmax_t iterations = 200;
   const auto [a, b] = boost::math::tools::toms748_solve(
-      excess, low, high, at_low, at_high,
+      at, low, high, at_low, at_high,
       [](double x, double y) { return std::abs(x - y) <= 2 * kEpsilon * std::min(std::abs(x), std::abs(y)); },
       iterations);
   return state_at(0.5 * (a + b));
 }
-
-}  // namespace
 
 State gaussian_prior(double q_hat) { return {q_hat / (1 + q_hat), 1 / (1 + q_hat)}; }
 

@@ -6,6 +6,7 @@
 // with the channel of sign_channel.hpp. q does not depend on omega, A, sigma or the positional encoding.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "qksolve/phase/equations/bayes_optimal/sign_channel.hpp"
@@ -16,6 +17,10 @@ namespace qksolve::phase::bayes {
 struct State {
   double q, mse;
 };
+
+// Where a function that increases with q in (0, 1) is zero, to the last digits of q or of 1 - q, whichever is
+// smaller; q = 0 or q = 1 where it is so near to an end that rounding has the word.
+State increasing_root(const std::function<double(const State&)>& function);
 
 // Posterior mean of a Gaussian prior at the information q_hat >= 0: its overlap and its error.
 State gaussian_prior(double q_hat);
