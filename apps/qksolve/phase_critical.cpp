@@ -1,5 +1,6 @@
 // qksolve phase critical: thresholds in alpha at given omega.
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <ostream>
 
@@ -33,7 +34,7 @@ std::vector<std::string> all_names() {
 
 struct Arguments : PhaseArguments {
   Learner learner;
-  double erm_alpha = 2;
+  double erm_alpha = 2, noise = 0;
   std::vector<std::string> which{"alpha_c", "alpha_l"};
   std::vector<std::string> between{"semantic", "positional"};
   double alpha_low = 0.05, alpha_high = 10.0;
@@ -47,6 +48,13 @@ struct Arguments : PhaseArguments {
         "erm-alpha", "REAL", "2", "Samples per dimension of the minimum that alpha_erm is about, > 0",
         [this](const std::string& t) { erm_alpha = parse_real("--erm-alpha", t, kPositive); },
         [this] { return learner.bayes() ? Json(erm_alpha) : Json(); });
+    options.text(
+        "noise", "REAL", "0",
+        "Variance of label noise over d, per entry, >= 0; of alpha_weak with two tokens",
+        [this](const std::string& t) {
+          noise = parse_real("--noise", t, {0.0, HUGE_VAL, false, true});
+        },
+        [this] { return learner.bayes() ? Json(noise) : Json(); });
     options.choices("between", between, {"semantic", "positional", "uninformed", "mixed"},
                     "The two branches that exchange their order at alpha_c");
     options.range("alpha-range", alpha_low, alpha_high, kPositive, "Range of alpha that is searched");
@@ -55,19 +63,51 @@ struct Arguments : PhaseArguments {
     run.declare_presentation(options);
   }
 
+  // Whether only alpha_weak is known of the model.
+  bool weak_only() const { return noise > 0 || teacher_rank > 1; }
+
+  void finish_bayes(const Options& options) {
+    PhaseArguments of_rank_one = *this;
+    of_rank_one.teacher_rank = 1;
+    learner.finish(of_rank_one, options, kOfErm);
+    if (!options.given("which"))
+      which = weak_only() ? std::vector<std::string>{"alpha_weak"}
+                          : std::vector<std::string>{"alpha_weak", "alpha_it", "alpha_algorithmic",
+                                                     "alpha_linear_algebra"};
+    if (!weak_only()) return;
+    const std::string given =
+        noise > 0 ? "--noise: '" + to_text(noise) : "--teacher-rank: '" + std::to_string(teacher_rank);
+    if (which != std::vector<std::string>{"alpha_weak"})
+      throw UsageError(given + "' is not allowed with these --which, expected alpha_weak only");
+    const phase::Model model = this->model(omega.front());
+    if (tokens != 2 || (teacher_rank > 1 && model.sigma(0) != model.sigma(1)))
+      throw UsageError(given + "' is not allowed here, expected --tokens 2" +
+                       (teacher_rank > 1 ? " and one --sigma" : ""));
+    if (noise == 0) return;
+    if (teacher_rank > 1)
+      throw UsageError(given + "' is not allowed with --teacher-rank 2 or more, expected 0");
+    // The least noise of the seen attention is that at the smallest omega.
+    const double least =
+        results::attention_noise(this->model(*std::min_element(omega.begin(), omega.end())), noise);
+    if (least < results::kLeastAttentionNoise)
+      throw UsageError(given + "' is not allowed, expected 0 or at least " +
+                       short_number(noise * std::pow(results::kLeastAttentionNoise / least, 2)) +
+                       " with this --sigma and --omega");
+  }
+
   void finish(const Options& options) {
     PhaseArguments::finish(options);
-    learner.finish(*this, options, kOfErm);
-    if (learner.bayes() && !options.given("which"))
-      which = {"alpha_weak", "alpha_it", "alpha_algorithmic", "alpha_linear_algebra"};
+    if (learner.bayes()) finish_bayes(options);
     const std::vector<std::string>& known =
         learner.bayes() ? results::bayes_threshold_names() : phase::threshold_names();
     for (const std::string& name : which)
       if (std::find(known.begin(), known.end(), name) == known.end())
         throw UsageError("--which: '" + name + "' is not allowed with --learner " + learner.name +
                          ", expected --learner " + (learner.bayes() ? "erm" : "bayes"));
-    if (!learner.bayes() && options.given("erm-alpha"))
-      throw UsageError("--erm-alpha: not used by the learner erm, expected with --learner bayes");
+    for (const char* of_bayes : {"erm-alpha", "noise"})
+      if (!learner.bayes() && options.given(of_bayes))
+        throw UsageError("--" + std::string(of_bayes) +
+                         ": not used by the learner erm, expected with --learner bayes");
     if (between.size() != 2)
       throw UsageError("--between: '" + join(between, ",") + "' is not allowed, expected two branches");
     for (const std::string& name : between)
@@ -136,9 +176,12 @@ std::vector<Json> bayes_records(const Arguments& arguments) {
   for (const double omega : arguments.omega)
     for (const std::string& which : arguments.which) {
       if (interrupted()) return records;
-      records.push_back(which == results::kAlphaErm
-                            ? results::bayes_erm_threshold(branch_records(arguments, omega), omega, predictor)
-                            : results::bayes_threshold(which, omega, static_cast<int>(arguments.tokens)));
+      records.push_back(
+          which == results::kAlphaErm
+              ? results::bayes_erm_threshold(branch_records(arguments, omega), omega, predictor)
+          : arguments.weak_only()
+              ? results::bayes_weak_threshold(arguments.model(omega), arguments.noise, arguments.tolerance)
+              : results::bayes_threshold(which, omega, static_cast<int>(arguments.tokens)));
     }
   return records;
 }

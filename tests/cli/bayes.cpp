@@ -101,6 +101,18 @@ TEST_CASE("phase critical --learner bayes: the thresholds, and where Bayes passe
   CHECK(valid(worse.json()));
 }
 
+TEST_CASE("phase critical --learner bayes: alpha_weak with noise, and of teachers of rank two") {
+  // s = .1 at sigma = .5, omega = .2: delta = 2 s^2 sigma^2 (1 - omega)^2; this project's theory note.
+  const Run noisy = run("phase critical --learner bayes --noise .0032 --omega .2 --tolerance 1e-4");
+  CHECK(noisy.code == 0);
+  CHECK(valid(noisy.json()));
+  CHECK(record(noisy.json(), "alpha_weak")["value"].get<double>() == doctest::Approx(0.4198).epsilon(2e-4));
+  const Run two = run("phase critical --learner bayes --teacher-rank 2");
+  CHECK(two.code == 0);
+  CHECK(record(two.json(), "alpha_weak")["value"] == 0.4);
+  CHECK(two.json()["records"].size() == 1);
+}
+
 TEST_CASE("the learner bayes refuses what it does not know, in one line") {
   for (const auto& [line, words] : std::vector<std::pair<std::string, std::vector<std::string>>>{
            {"solve --learner bayes --omega 1", {"--omega", "1", "expected less"}},
@@ -113,6 +125,15 @@ TEST_CASE("the learner bayes refuses what it does not know, in one line") {
            {"critical --learner bayes --which alpha_c", {"--which", "'alpha_c'", "bayes"}},
            {"critical --which alpha_weak", {"--which", "'alpha_weak'", "erm"}},
            {"critical --erm-alpha 3", {"--erm-alpha", "erm"}},
+           {"critical --noise 1", {"--noise", "erm"}},
+           {"critical --learner bayes --noise -1", {"--noise", "'-1'", ">= 0"}},
+           {"critical --learner bayes --noise 1 --which alpha_it", {"--noise", "'1'", "alpha_weak"}},
+           {"critical --learner bayes --noise 1 --tokens 3", {"--noise", "'1'", "--tokens 2"}},
+           {"critical --learner bayes --noise 1e-9", {"--noise", "'1e-09'", "at least"}},
+           {"critical --learner bayes --teacher-rank 2 --which alpha_it",
+            {"--teacher-rank", "'2'", "alpha_weak"}},
+           {"critical --learner bayes --teacher-rank 2 --sigma .4,.5", {"--teacher-rank", "one --sigma"}},
+           {"critical --learner bayes --teacher-rank 2 --noise 1", {"--noise", "--teacher-rank"}},
            {"critical --learner bayes --erm-alpha 0", {"--erm-alpha", "'0'", "> 0"}},
            {"critical --learner bayes --alpha-range 1:2", {"--alpha-range", "bayes"}}}) {
     CAPTURE(line);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "qksolve/phase/equations/bayes_optimal/weak_threshold.hpp"
 #include "qksolve/phase/report/phase_record.hpp"
 
 namespace qksolve::results {
@@ -76,6 +77,27 @@ Json bayes_threshold(const std::string& which, double omega, int tokens) {
       put(record, "value", found.*t.value);
       put(record, "value_error", t.relative_error * found.*t.value);
     }
+  return record;
+}
+
+double attention_noise(const phase::Model& model, double delta) {
+  return std::sqrt(delta / model.sigma.squaredNorm()) / (1 - model.omega);
+}
+
+Json bayes_weak_threshold(const phase::Model& model, double delta, double tolerance) {
+  Json record = threshold_row("alpha_weak", model.omega);
+  const auto found =
+      delta == 0
+          ? phase::bayes::WeakThreshold{phase::bayes::weak_threshold_of_rank(model.teacher_rank), 0, 0, true}
+          : phase::bayes::noisy_weak_threshold(model.sigma(0), model.sigma(1), attention_noise(model, delta),
+                                               tolerance);
+  record["status"] = found.converged ? "converged" : "failed";
+  if (found.converged) {
+    put(record, "value", found.alpha);
+    put(record, "value_error", found.error);
+  } else {
+    record["reason"] = "the largest rule does not reach the tolerance";
+  }
   return record;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "qksolve/phase/equations/bayes_optimal/prediction.hpp"
+#include "qksolve/phase/model.hpp"
 #include "qksolve/results/result.hpp"
 
 namespace qksolve::results {
@@ -33,6 +34,14 @@ inline const std::string kAlphaErm = "alpha_erm";
 
 // `omega which status value value_error` of one of them other than alpha_erm, for tokens in [2, 64].
 Json bayes_threshold(const std::string& which, double omega, int tokens);
+
+// Noise of variance delta d per entry of y, as the standard deviation with which S_11 and S_22 of two tokens
+// are seen (weak_threshold.hpp); omega < 1.
+double attention_noise(const phase::Model& model, double delta);
+inline constexpr double kLeastAttentionNoise = 0.01;  // below, but for 0, the integrals take minutes
+
+// alpha_weak of two tokens with noise and a teacher of rank one, or without noise, equal sigma and any rank.
+Json bayes_weak_threshold(const phase::Model& model, double delta, double tolerance);
 
 // The same for alpha_erm, with `branch`, given the records of all branches at one alpha and omega < 1.
 Json bayes_erm_threshold(std::vector<Json> branches, double omega, const phase::bayes::Predictor& predictor);

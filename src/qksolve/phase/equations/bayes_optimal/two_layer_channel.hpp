@@ -6,13 +6,9 @@
 // of a sample there is G(u) = E[z2 z2' | u] - I.
 #pragma once
 
-namespace qksolve::phase::bayes {
+#include "qksolve/phase/equations/bayes_optimal/weak_threshold.hpp"
 
-struct WeakThreshold {
-  double alpha, error;
-  double norm_error;  // |integral of the density of u - 1|
-  bool converged;     // error <= tolerance alpha
-};
+namespace qksolve::phase::bayes {
 
 // alpha2 = 1/E|G|_F^2: samples per dimension above which the second layer is learnt while nothing is known of
 // the first. At least 1/6, what it is where z2 is known up to its sign: the limit of large c. c in [0.05,
