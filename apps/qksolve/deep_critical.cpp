@@ -41,11 +41,14 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   results::Result result = new_result(options, arguments.run, context);
   Progress progress(context, arguments.run, arguments.skip.size());
   for (const double c : arguments.skip) {
-    if (interrupted()) break;
+    if (interrupted()) {
+      result.missing.push_back("skip " + to_text(c));
+      continue;
+    }
     result.records.push_back(results::deep_threshold(c, arguments.tolerance));
     progress.done("deep critical: skip " + short_number(c));
   }
-  output.write(result);
+  write_result(output, result, context);
   if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.records);
   return exit_code(result.records);
 }

@@ -113,8 +113,9 @@ void PhaseArguments::declare_solver(Options& options, const std::string& toleran
       "Damped start, then Anderson and Newton; or damped steps only (what --damping alone selects)");
   options.real("damping", damping, {0.0, 1.0, false, true},
                "Weight of the old value; given alone it selects plain damped iteration with this weight");
-  options.integer("max-iterations", max_iterations, 1, 1000000,
-                  "Map evaluations allowed for one fixed point in all: starts, quadrature levels and stability");
+  options.integer(
+      "max-iterations", max_iterations, 1, 1000000,
+      "Map evaluations allowed for one fixed point in all: starts, quadrature levels and stability");
   run.declare_seed(options);
 }
 

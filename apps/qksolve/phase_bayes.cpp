@@ -48,22 +48,23 @@ results::Result new_result(const Learner& learner, const std::vector<std::string
   return result;
 }
 
-std::vector<Json> solve_bayes(const PhaseArguments& arguments, const std::vector<double>& alpha) {
+void solve_bayes(const PhaseArguments& arguments, const std::vector<double>& alpha, results::Result& result) {
   const phase::Model model = arguments.model(arguments.omega.front());
   const phase::bayes::Predictor predictor(model.sigma, arguments.tolerance,
                                           static_cast<std::uint64_t>(arguments.run.seed));
   const phase::bayes::Prediction baseline = predictor({0, 1});
   std::vector<results::BayesPoint> points;
   for (const double a : alpha) {
-    if (interrupted()) break;
+    if (interrupted()) {
+      result.missing.push_back("alpha " + to_text(a));
+      continue;
+    }
     const phase::bayes::Solution solution = phase::bayes::solve(model.tokens, a);
     points.push_back({a, solution, solution.state.q == 0 ? baseline : predictor(solution.state), baseline});
   }
-  std::vector<Json> records;
   for (const double omega : arguments.omega)
     for (const results::BayesPoint& point : points)
-      records.push_back(results::bayes_record(point, omega, arguments.tolerance));
-  return records;
+      result.records.push_back(results::bayes_record(point, omega, arguments.tolerance));
 }
 
 void print_bayes_table(Context& context, const std::vector<Json>& records) {

@@ -25,8 +25,9 @@ struct Learner {
 results::Result new_result(const Learner& learner, const std::vector<std::string>& unused,
                            const Options& options, const RunArguments& run, const Context& context);
 
-// Records of the Bayes-optimal limit on the product of `omega` and `alpha`, and their table on context.err.
-std::vector<results::Json> solve_bayes(const PhaseArguments& arguments, const std::vector<double>& alpha);
+// Adds the records of the Bayes-optimal limit on the product of `omega` and `alpha`, or what is missing of them.
+void solve_bayes(const PhaseArguments& arguments, const std::vector<double>& alpha, results::Result& result);
+// Their table, on context.err.
 void print_bayes_table(Context& context, const std::vector<results::Json>& records);
 
 }  // namespace qksolve::app

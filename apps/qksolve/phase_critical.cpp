@@ -163,35 +163,41 @@ std::vector<Json> branch_records(const Arguments& arguments, double omega) {
                              arguments.solve_options());
   solver.set_interrupt(interrupted);
   std::vector<Json> records;
-  for (const phase::Branch& branch : phase::all_branches(model.rank))
-    records.push_back(results::phase_record(solver.solve(arguments.erm_alpha, branch), omega,
-                                            arguments.variance(), solver.quadrature()));
+  for (const phase::Branch& branch : phase::all_branches(model.rank)) {
+    const phase::BranchSolution solution = solver.solve(arguments.erm_alpha, branch);
+    numerics::throw_if(interrupted);
+    records.push_back(results::phase_record(solution, omega, arguments.variance(), solver.quadrature()));
+  }
   return records;
 }
 
-std::vector<Json> bayes_records(const Arguments& arguments) {
+Json bayes_threshold(const Arguments& arguments, const std::string& which, double omega,
+                     const phase::bayes::Predictor& predictor) {
+  if (which == results::kAlphaErm)
+    return results::bayes_erm_threshold(branch_records(arguments, omega), omega, predictor);
+  if (arguments.weak_only())
+    return results::bayes_weak_threshold(arguments.model(omega), arguments.noise, arguments.tolerance);
+  return results::bayes_threshold(which, omega, static_cast<int>(arguments.tokens));
+}
+
+void find_bayes_thresholds(const Arguments& arguments, results::Result& result) {
   const phase::bayes::Predictor predictor(arguments.model(arguments.omega.front()).sigma, arguments.tolerance,
                                           static_cast<std::uint64_t>(arguments.run.seed));
-  std::vector<Json> records;
   for (const double omega : arguments.omega)
-    for (const std::string& which : arguments.which) {
-      if (interrupted()) return records;
-      records.push_back(
-          which == results::kAlphaErm
-              ? results::bayes_erm_threshold(branch_records(arguments, omega), omega, predictor)
-          : arguments.weak_only()
-              ? results::bayes_weak_threshold(arguments.model(omega), arguments.noise, arguments.tolerance)
-              : results::bayes_threshold(which, omega, static_cast<int>(arguments.tokens)));
-    }
-  return records;
+    for (const std::string& which : arguments.which)
+      if (!until_interrupt([&] {
+            numerics::throw_if(interrupted);
+            result.records.push_back(bayes_threshold(arguments, which, omega, predictor));
+          }))
+        result.missing.push_back("omega " + to_text(omega) + ", " + which);
 }
 
 int run(const Arguments& arguments, const Options& options, Context& context) {
   results::Output output = arguments.run.open_output(context);
   results::Result result = new_result(arguments.learner, kOfErm, options, arguments.run, context);
   if (arguments.learner.bayes()) {
-    result.records = bayes_records(arguments);
-    output.write(result);
+    find_bayes_thresholds(arguments, result);
+    write_result(output, result, context);
     if (!arguments.run.quiet && !result.records.empty()) print_table(context.err, result.records);
     return exit_code(result.records);
   }

@@ -336,12 +336,11 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
     const auto i = static_cast<std::size_t>(at);
     const Task& task = tasks[i];
     const phase::Model model = arguments.model(task.omega);
-    rows[i] =
-        arguments.bayes()
-            ? results::bayes_simulation_rows(model, task.alpha, task.draw, arguments.bayes_simulation(),
-                                             interrupted)
-            : results::simulation_rows(model, task.alpha, task.draw, arguments.optimizer,
-                                       phase::run_instance(model, task.draw, inits, experiment, interrupted));
+    rows[i] = arguments.bayes() ? results::bayes_simulation_rows(model, task.alpha, task.draw,
+                                                                 arguments.bayes_simulation(), interrupted)
+                                : results::simulation_rows(
+                                      model, task.alpha, task.draw, arguments.optimizer,
+                                      phase::run_instance(model, task.draw, inits, experiment, interrupted));
     const std::scoped_lock lock(shown);
     progress.done("phase simulate: alpha " + short_number(task.alpha) + ", omega " +
                   short_number(task.omega) + ", d " + std::to_string(task.draw.dimension) + ", instance " +

@@ -132,8 +132,8 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   results::Output output = arguments.run.open_output(context);
   results::Result result = new_result(arguments.learner, kOfErm, options, arguments.run, context);
   if (arguments.learner.bayes()) {
-    result.records = solve_bayes(arguments, arguments.alpha);
-    output.write(result);
+    solve_bayes(arguments, arguments.alpha, result);
+    write_result(output, result, context);
     if (!arguments.run.quiet && !result.records.empty()) print_bayes_table(context, result.records);
     return exit_code(result.records);
   }

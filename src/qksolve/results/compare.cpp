@@ -167,7 +167,8 @@ bool is_word(const std::string& coordinate) {
 // The Bayes-optimal limit, and message passing that begins with knowledge, stand where the others have a
 // branch.
 bool is_bayes(const Json& row) {
-  return row.is_object() && (row.contains("learner") || row.value("init", "") == "informed");
+  return row.is_object() &&
+         (row.contains("learner") || (row.contains("init") && row.at("init") == "informed"));
 }
 
 std::vector<Point> points_of(const std::string& file, const Json& result, const View& view) {
