@@ -56,8 +56,8 @@ done
 "$qksolve" phase solve --learner bayes --alpha 0.3,0.4 --omega 0.3 --tolerance 1e-7 --quiet -o phase/bayes.json
 "$qksolve" phase critical --learner bayes --omega 0,0.1,0.2,0.3 --which alpha_weak,alpha_it,alpha_erm --tolerance 1e-4 \
   --quiet -o phase/bayes_critical.json
-finding "$qksolve" phase simulate --optimizer bayes-amp --alpha 0.3,0.4 --omega 0.3 --d 1000,2000 --instances 16 \
-  --init informed --start-overlap 0.4 --gradient-tolerance 1e-4 --steps 500 --quiet -o phase/bayes_amp.json
+finding "$qksolve" phase simulate --optimizer bayes-amp --alpha 0.3,0.4 --omega 0.3 --d 500,1000 --instances 32 \
+  --init informed --start-overlap 0.4 --gradient-tolerance 1e-3 --quiet -o phase/bayes_amp.json
 finding "$qksolve" compare phase/bayes.json phase/bayes_amp.json --quiet -o phase/bayes_amp_compare.json
 "$qksolve" deep critical --skip 0.1,0.5,1,2,4 --quiet -o deep/critical.json
 
