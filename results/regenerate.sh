@@ -52,6 +52,15 @@ for response in total classical; do
   finding "$qksolve" compare phase/map_$response.json phase/map.json --quiet -o phase/map_${response}_compare.json
 done
 
+# The Bayes-optimal limit, where it passes the empirical risk, and message passing beside it; two layers.
+"$qksolve" phase solve --learner bayes --alpha 0.3,0.4 --omega 0.3 --tolerance 1e-7 --quiet -o phase/bayes.json
+"$qksolve" phase critical --learner bayes --omega 0,0.1,0.2,0.3 --which alpha_weak,alpha_it,alpha_erm --tolerance 1e-4 \
+  --quiet -o phase/bayes_critical.json
+finding "$qksolve" phase simulate --optimizer bayes-amp --alpha 0.3,0.4 --omega 0.3 --d 500,1000 --instances 32 \
+  --init informed --start-overlap 0.4 --gradient-tolerance 1e-3 --quiet -o phase/bayes_amp.json
+finding "$qksolve" compare phase/bayes.json phase/bayes_amp.json --quiet -o phase/bayes_amp_compare.json
+"$qksolve" deep critical --skip 0.1,0.5,1,2,4 --quiet -o deep/critical.json
+
 # Phase diagrams: the paper's, and that of its second teacher matrix.
 finding "$qksolve" phase sweep --alpha 0.05:2:40 --omega 0:0.5:26 --quiet -o phase/diagram.json
 finding "$qksolve" phase sweep --alpha 0.1:4:40 --omega 0:0.5:11 --teacher-matrix 0.3,0.7,0.8,0.2 --quiet \

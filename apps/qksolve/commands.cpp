@@ -6,7 +6,8 @@ const Commands& all_commands() {
   static const Commands all{
       {{"phase", "The positional/semantic phase transition of dot-product attention"},
        {"flow", "Gradient flow of the query-key and output-value circuits of one-layer attention"},
-       {"coupled", "Queries and keys that evolve together before attention is scored"}},
+       {"coupled", "Queries and keys that evolve together before attention is scored"},
+       {"deep", "What the samples of a two-layer sequence model can tell at best"}},
       {
           phase_solve(),
           phase_critical(),
@@ -16,6 +17,7 @@ const Commands& all_commands() {
           flow_simulate(),
           coupled_solve(),
           coupled_train(),
+          deep_critical(),
           compare(),
           combine(),
           plot(),

@@ -14,6 +14,7 @@ Command flow_solve();
 Command flow_simulate();
 Command coupled_solve();
 Command coupled_train();
+Command deep_critical();
 Command compare();
 Command combine();
 Command plot();

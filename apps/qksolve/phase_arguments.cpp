@@ -81,7 +81,16 @@ void PhaseArguments::declare_model(Options& options) {
       },
       [this] { return sigma.size() == 1 ? results::Json(sigma[0]) : results::Json(sigma); });
   options.real("lambda", lambda, kPositive, "Ridge penalty");
-  options.integer("tokens", tokens, 2, 64, "Tokens L of a sample");
+  options.text(
+      "tokens", "INT", "2, 2 to 64", "Tokens L of a sample",
+      [this](const std::string& t) {
+        if (t == "1")
+          throw UsageError(
+              "--tokens: '1' is not allowed, expected 2 to 64: the attention of a single token is 1, and its "
+              "label says nothing");
+        tokens = parse_integer("--tokens", t, 2, 64);
+      },
+      [this] { return results::Json(tokens); });
   options.integer("rank", rank, 1, 32, "Columns r of the student's Q");
   options.integer("teacher-rank", teacher_rank, 1, 32, "Columns of the teacher's Q*");
   options.matrix(
@@ -109,8 +118,9 @@ void PhaseArguments::declare_solver(Options& options, const std::string& toleran
       "Damped start, then Anderson and Newton; or damped steps only (what --damping alone selects)");
   options.real("damping", damping, {0.0, 1.0, false, true},
                "Weight of the old value; given alone it selects plain damped iteration with this weight");
-  options.integer("max-iterations", max_iterations, 1, 1000000,
-                  "Map evaluations allowed for one fixed point in all: starts, quadrature levels and stability");
+  options.integer(
+      "max-iterations", max_iterations, 1, 1000000,
+      "Map evaluations allowed for one fixed point in all: starts, quadrature levels and stability");
   run.declare_seed(options);
 }
 

@@ -11,8 +11,10 @@
 #include "cli/usage.hpp"
 #include "commands.hpp"
 #include "phase_arguments.hpp"
+#include "phase_bayes.hpp"
 #include "qksolve/numerics/parallel.hpp"
 #include "qksolve/phase/finite_size/experiment.hpp"
+#include "qksolve/phase/report/bayes_simulation.hpp"
 #include "qksolve/phase/report/simulation_rows.hpp"
 #include "qksolve/phase/report/simulation_summary.hpp"
 #include "qksolve/phase/two_token/teacher.hpp"
@@ -36,7 +38,12 @@ struct OptimizerDefaults {
 const std::vector<OptimizerDefaults> kOptimizers{{"gd", Optimizer::gradient_descent, 0.15, 5000, 1e-2},
                                                  {"adam", Optimizer::adam, 0.01, 2500, 1e-2},
                                                  {"lbfgs", Optimizer::lbfgs, 0, 1000, 1e-8},
-                                                 {"amp", Optimizer::message_passing, 0, 1000, 1e-8}};
+                                                 {"amp", Optimizer::message_passing, 0, 1000, 1e-8},
+                                                 {"bayes-amp", Optimizer::message_passing, 0, 200, 1e-8}};
+
+// Options that Bayes-optimal message passing does not have.
+const std::vector<std::string> kNotOfBayes{"damping", "amp-response", "response", "precision",
+                                           "test-samples"};
 
 struct Arguments : PhaseArguments {
   std::vector<double> alpha{2.0};
@@ -46,9 +53,15 @@ struct Arguments : PhaseArguments {
   std::string optimizer = "lbfgs", precision = "double", amp_response = "total";
   std::vector<std::string> inits{"semantic", "positional"};
   double amp_damping = 0.75;
+  double start_overlap = 0.1;
   bool trajectory = false, measure_response = false;
 
+  bool bayes() const { return optimizer == "bayes-amp"; }
+  results::BayesSimulation bayes_simulation() const {
+    return {inits, start_overlap, static_cast<int>(steps), gradient_tolerance, trajectory};
+  }
   void declare(Options& options);
+  void finish_bayes(const Options& options);
   void finish(const Options& options);
   phase::ExperimentOptions experiment() const;
   const OptimizerDefaults& defaults() const {
@@ -62,10 +75,18 @@ void Arguments::declare(Options& options) {
   declare_model(options);
   options.integers("d", dimensions, 1, 1'000'000'000, "Dimensions; several are extrapolated in 1/d");
   options.integer("instances", instances, 1, 1'000'000, "Independent draws of teacher and data");
-  options.choice("optimizer", optimizer, {"gd", "adam", "lbfgs", "amp"},
-                 "Gradient descent, Adam, L-BFGS or message passing");
-  options.choices("init", inits, {"semantic", "positional", "mixed", "random"},
-                  "Starts: at Q*, at the positional directions, at both (needs --rank 2 or more), random");
+  options.choice("optimizer", optimizer, {"gd", "adam", "lbfgs", "amp", "bayes-amp"},
+                 "Gradient descent, Adam, L-BFGS or message passing; or the message passing of the "
+                 "Bayes-optimal learner");
+  options.choices("init", inits, {"semantic", "positional", "mixed", "informed", "random"},
+                  "Starts: at Q*, at the positional directions, at both (needs --rank 2 or more), with some "
+                  "knowledge of Q* (bayes-amp only), random");
+  options.text(
+      "start-overlap", "REAL", "0.1", "Overlap q of an informed start, in [0, 1)",
+      [this](const std::string& t) {
+        start_overlap = parse_real("--start-overlap", t, {0.0, 1.0, false, true});
+      },
+      [this] { return bayes() ? Json(start_overlap) : Json(); });
   options.text(
       "learning-rate", "REAL", "0.15 for gd, 0.01 for adam", "Learning rate of gd and adam, > 0",
       [this](const std::string& t) { learning_rate = parse_real("--learning-rate", t, kPositive); },
@@ -108,12 +129,24 @@ void Arguments::declare(Options& options) {
   run.declare_presentation(options);
 }
 
+void Arguments::finish_bayes(const Options& options) {
+  if (!options.given("init")) inits = {"informed", "random"};
+  for (const std::string& init : inits)
+    if (init != "informed" && init != "random")
+      throw UsageError("--init: '" + init + "' is not allowed with bayes-amp, expected informed or random");
+  Learner{"bayes"}.finish(*this, options, kNotOfBayes);
+}
+
 void Arguments::finish(const Options& options) {
   const OptimizerDefaults& own = defaults();
+  if (!bayes() && (options.given("start-overlap") || std::count(inits.begin(), inits.end(), "informed") > 0))
+    throw UsageError("--" + std::string(options.given("start-overlap") ? "start-overlap" : "init") +
+                     ": informed starts are not those of the optimizer " + optimizer +
+                     ", expected bayes-amp");
   if (own.learning_rate == 0 && options.given("learning-rate"))
     throw UsageError("--learning-rate: not used by the optimizer " + optimizer +
                      ", expected with gd or adam");
-  if (own.optimizer != Optimizer::message_passing)
+  if (optimizer != "amp" && !bayes())
     for (const char* only_amp : {"damping", "amp-response"})
       if (options.given(only_amp))
         throw UsageError("--" + std::string(only_amp) + ": not used by the optimizer " + optimizer +
@@ -122,6 +155,7 @@ void Arguments::finish(const Options& options) {
   if (!options.given("steps")) steps = own.steps;
   if (!options.given("gradient-tolerance")) gradient_tolerance = own.gradient_tolerance;
   finish_model();
+  if (bayes()) finish_bayes(options);
   if (rank == 1 && std::count(inits.begin(), inits.end(), "mixed") > 0)
     throw UsageError("--init: 'mixed' is not allowed with --rank 1, expected --rank 2 or more");
   const double runs =
@@ -133,8 +167,7 @@ void Arguments::finish(const Options& options) {
   const phase::Model model = this->model(omega.front());
   const std::string wanted =
       " needs --tokens 2, --rank 1, --teacher-rank 1, one --sigma and one positional direction";
-  if (own.optimizer == Optimizer::message_passing && !phase::is_two_token(model))
-    throw UsageError("--optimizer: amp" + wanted);
+  if (optimizer == "amp" && !phase::is_two_token(model)) throw UsageError("--optimizer: amp" + wanted);
   if (measure_response && !phase::is_two_token(model)) throw UsageError("--response:" + wanted);
   if (measure_response && own.optimizer == Optimizer::message_passing)
     throw UsageError("--response: not used by the optimizer amp, whose V is its own");
@@ -208,10 +241,13 @@ void print_table(std::ostream& err, const Json& summary) {
     return std::any_of(groups.begin(), groups.end(), [&](const Json& g) { return g.contains(key); });
   };
   std::vector<std::string> shown{"train_loss", "gen_error"};
+  if (any("mse")) shown = {"mse"};
   if (any("q")) shown.push_back("q");
   for (int k = 1; any("q_" + std::to_string(k)); ++k) shown.push_back("q_" + std::to_string(k));
-  shown.push_back(any("mu_norm") ? "mu_norm" : "m");
-  shown.push_back(any("theta_norm") ? "theta_norm" : "theta");
+  if (!any("mse")) {
+    shown.push_back(any("mu_norm") ? "mu_norm" : "m");
+    shown.push_back(any("theta_norm") ? "theta_norm" : "theta");
+  }
   std::vector<std::string> header{"alpha", "omega", "d", "init", "converged"};
   header.insert(header.end(), shown.begin(), shown.end());
   Table table(header);
@@ -276,7 +312,8 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   if (threads < arguments.run.threads && !arguments.run.quiet)
     context.err << "qksolve: memory allows " << threads << " instances at a time\n";
   results::Output output = arguments.run.open_output(context);
-  results::Result result = new_result(options, arguments.run, context);
+  results::Result result =
+      new_result(Learner{arguments.bayes() ? "bayes" : "erm"}, kNotOfBayes, options, arguments.run, context);
   result.provenance.threads = threads;
 
   std::vector<Init> inits;
@@ -299,8 +336,11 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
     const auto i = static_cast<std::size_t>(at);
     const Task& task = tasks[i];
     const phase::Model model = arguments.model(task.omega);
-    rows[i] = results::simulation_rows(model, task.alpha, task.draw, arguments.optimizer,
-                                       phase::run_instance(model, task.draw, inits, experiment, interrupted));
+    rows[i] = arguments.bayes() ? results::bayes_simulation_rows(model, task.alpha, task.draw,
+                                                                 arguments.bayes_simulation(), interrupted)
+                                : results::simulation_rows(
+                                      model, task.alpha, task.draw, arguments.optimizer,
+                                      phase::run_instance(model, task.draw, inits, experiment, interrupted));
     const std::scoped_lock lock(shown);
     progress.done("phase simulate: alpha " + short_number(task.alpha) + ", omega " +
                   short_number(task.omega) + ", d " + std::to_string(task.draw.dimension) + ", instance " +
@@ -328,8 +368,12 @@ int run(const Arguments& arguments, const Options& options, Context& context) {
   if (arguments.trajectory) {
     if (experiment.optimizer == Optimizer::message_passing)
       if (!until_interrupt([&] {
-            result.summary["paths"] =
-                results::summarize_paths(trace, predictions(arguments, inits, trace, threads));
+            result.summary["paths"] = results::summarize_paths(
+                trace, arguments.bayes()
+                           ? results::bayes_paths(static_cast<int>(arguments.tokens), arguments.alpha,
+                                                  arguments.omega, arguments.dimensions,
+                                                  arguments.bayes_simulation())
+                           : predictions(arguments, inits, trace, threads));
           }) &&
           result.missing.empty())
         result.missing.emplace_back("predictions along the runs");

@@ -7,6 +7,7 @@
 #include "cli/usage.hpp"
 #include "commands.hpp"
 #include "phase_arguments.hpp"
+#include "phase_bayes.hpp"
 #include "qksolve/numerics/interrupt.hpp"
 #include "qksolve/phase/report/phase_record.hpp"
 
@@ -19,13 +20,19 @@ using phase::Status;
 using results::Json;
 using results::put;
 
+// Options that only empirical risk minimisation has.
+const std::vector<std::string> kOfErm{"branch",  "quadrature",     "response", "iteration",
+                                      "damping", "max-iterations", "start",    "trace"};
+
 struct Arguments : PhaseArguments {
+  Learner learner;
   std::vector<double> alpha{2.0};
   std::vector<double> start;  // q, m, theta, V in the reporting convention; empty: the branch's own starts
   bool trace = false;
 
   void declare(Options& options) {
     options.grid("alpha", alpha, kPositive, "Samples per dimension");
+    learner.declare(options);
     declare_model(options);
     declare_branch(options);
     declare_solver(options, "Relative error allowed on every printed quantity");
@@ -43,6 +50,11 @@ struct Arguments : PhaseArguments {
   }
 
   void finish(const Options& options) {
+    if (learner.bayes()) {
+      finish_model();
+      learner.finish(*this, options, kOfErm);
+      return;
+    }
     PhaseArguments::finish(options);
     if (start.empty()) return;
     if (rank > 1 || teacher_rank > 1 || positional_matrix.entries.size() != static_cast<std::size_t>(tokens))
@@ -118,7 +130,13 @@ phase::Overlaps start_overlaps(const std::vector<double>& start, double variance
 
 int run(const Arguments& arguments, const Options& options, Context& context) {
   results::Output output = arguments.run.open_output(context);
-  results::Result result = new_result(options, arguments.run, context);
+  results::Result result = new_result(arguments.learner, kOfErm, options, arguments.run, context);
+  if (arguments.learner.bayes()) {
+    solve_bayes(arguments, arguments.alpha, result);
+    write_result(output, result, context);
+    if (!arguments.run.quiet && !result.records.empty()) print_bayes_table(context, result.records);
+    return exit_code(result.records);
+  }
   if (arguments.trace) result.trace.emplace();
 
   const double variance = arguments.variance();

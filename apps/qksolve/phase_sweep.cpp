@@ -21,7 +21,7 @@ using results::Sweep;
 
 struct Arguments : PhaseArguments {
   std::vector<double> alpha = parse_grid("", "0.05:2:40", {});
-  std::string resume;
+  std::string resume, with;
   std::int64_t shard = 1, shards = 1;
 
   Arguments() {
@@ -34,6 +34,13 @@ struct Arguments : PhaseArguments {
     declare_model(options);
     declare_branch(options);
     declare_solver(options, "Relative error allowed on every quantity of a record");
+    options.text(
+        "with", "bayes", "", "Put the Bayes-optimal limit beside every record, and its thresholds",
+        [this](const std::string& t) {
+          if (t != "bayes") throw UsageError("--with: '" + t + "' is not allowed, expected bayes");
+          with = t;
+        },
+        [this] { return with.empty() ? Json() : Json(with); });
     options.presentation();
     declare_resume(options, resume);
     options.text(
@@ -56,6 +63,9 @@ struct Arguments : PhaseArguments {
 
   void finish(const Options& options) {
     PhaseArguments::finish(options);
+    if (!with.empty() && teacher_rank > 1)
+      throw UsageError("--with: 'bayes' is not allowed with --teacher-rank " + std::to_string(teacher_rank) +
+                       ", expected 1");
     for (const auto& [name, values] : {std::pair("alpha", &alpha), std::pair("omega", &omega)})
       if (!std::is_sorted(values->begin(), values->end()))
         throw UsageError(std::string("--") + name + ": the values are not in order, expected ascending ones");

@@ -1,5 +1,6 @@
 #include "sweep_output.hpp"
 
+#include <algorithm>
 #include <map>
 #include <ostream>
 
@@ -12,13 +13,20 @@ using results::Json;
 namespace {
 
 void print_summary(std::ostream& err, const Json& summary) {
-  Table table({"omega", "alpha_c", "alpha_l"});
+  std::vector<std::string> header{"omega"};
   std::map<double, std::map<std::string, std::string>> rows;
-  for (const Json& line : summary["lines"])
-    rows[line["omega"]][line["which"]] =
+  for (const Json& line : summary["lines"]) {
+    const std::string which = line["which"];
+    if (std::find(header.begin(), header.end(), which) == header.end()) header.push_back(which);
+    rows[line["omega"]][which] =
         line.contains("value") ? with_error(line["value"], line["value_error"]) : "-";
-  for (const auto& [omega, row] : rows)
-    table.add({short_number(omega), row.at("alpha_c"), row.at("alpha_l")});
+  }
+  Table table(header);
+  for (auto& [omega, row] : rows) {
+    std::vector<std::string> cells{short_number(omega)};
+    for (std::size_t i = 1; i < header.size(); ++i) cells.push_back(row[header[i]]);
+    table.add(cells);
+  }
   if (!rows.empty()) table.print(err);
   std::string counts;
   for (const auto& [status, count] : summary["statuses"].items())

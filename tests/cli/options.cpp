@@ -222,7 +222,7 @@ TEST_CASE("a message is one short line without control characters, whatever was 
 }
 
 TEST_CASE("commands") {
-  const std::vector<Refusal> refusals{{"", {"phase, flow, coupled, compare"}},
+  const std::vector<Refusal> refusals{{"", {"phase, flow, coupled, deep, compare"}},
                                       {"--alpha 1 phase solve", {"'--alpha'"}},
                                       {"phase", {"phase", "solve, critical"}},
                                       {"phase dissolve", {"'dissolve'", "did you mean 'solve'"}},

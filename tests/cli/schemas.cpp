@@ -10,9 +10,9 @@ using nlohmann::ordered_json;
 
 namespace {
 
-const std::vector<std::string> kNames{"compare",        "coupled.solve", "coupled.train",
-                                      "flow.simulate",  "flow.solve",    "phase.critical",
-                                      "phase.simulate", "phase.solve",   "phase.sweep"};
+const std::vector<std::string> kNames{"compare",       "coupled.solve", "coupled.train",  "deep.critical",
+                                      "flow.simulate", "flow.solve",    "phase.critical", "phase.simulate",
+                                      "phase.solve",   "phase.sweep"};
 
 // Whether a result validates against the schema that its own key `schema` names.
 bool valid(const ordered_json& result) {

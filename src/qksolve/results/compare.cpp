@@ -57,8 +57,8 @@ std::vector<std::pair<std::string, std::string>> same_names(const std::vector<st
 
 // Scalars, and what stands for them at higher ranks (phase/report/phase_record.hpp).
 std::vector<std::pair<std::string, std::string>> phase_quantities() {
-  std::vector<std::string> names{"train_loss", "gen_error", "gen_error_linear", "q",         "m",
-                                 "theta",      "V",         "mu_norm",          "theta_norm"};
+  std::vector<std::string> names{"train_loss", "gen_error", "gen_error_linear", "q",          "m",
+                                 "theta",      "V",         "mu_norm",          "theta_norm", "mse"};
   for (int k = 1; k <= kMostEigenvalues; ++k)
     for (const char* of : {"q_", "V_"}) names.push_back(of + std::to_string(k));
   return same_names(names);
@@ -164,6 +164,13 @@ bool is_word(const std::string& coordinate) {
   return coordinate == "branch" || coordinate == "which" || coordinate == "parameterization";
 }
 
+// The Bayes-optimal limit, and message passing that begins with knowledge, stand where the others have a
+// branch.
+bool is_bayes(const Json& row) {
+  return row.is_object() &&
+         (row.contains("learner") || (row.contains("init") && row.at("init") == "informed"));
+}
+
 std::vector<Point> points_of(const std::string& file, const Json& result, const View& view) {
   const Json& rows = *rows_of(view, result);
   if (!rows.is_array()) refuse(file, "key '" + view.part.back() + "' is of another kind, expected a list");
@@ -179,7 +186,9 @@ std::vector<Point> points_of(const std::string& file, const Json& result, const 
     if (view.part.front() == "records" && text(place, row, "status") != "converged") continue;
     Point point;
     for (const auto& [name, key] : view.coordinates) {
-      if (is_word(name))
+      if (name == "branch" && is_bayes(row))
+        point.at[name] = "bayes";
+      else if (is_word(name))
         point.at[name] = text(place, row, key);
       else
         point.at[name] = number(place, row, key);

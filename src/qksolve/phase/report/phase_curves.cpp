@@ -29,7 +29,8 @@ Gathered gather(const std::vector<Input>& inputs) {
     const std::string file = file_label(inputs, input);
     if (input.kind() == "phase.solve")
       for (const Json& record : records_of(input))
-        found.theory.add(word_field(record, "branch"), joined({omega_label(record), file}), record);
+        found.theory.add(word_field(record, record.contains("learner") ? "learner" : "branch"),
+                         joined({omega_label(record), file}), record);
     const bool extrapolated = !summary_rows(input, "extrapolation").empty();
     for (const Json& row : summary_rows(input, extrapolated ? "extrapolation" : "groups")) {
       const std::string size = extrapolated ? "d → ∞" : label_value("d", number_field(row, "d"));

@@ -32,6 +32,8 @@ LineStyle line_style(const std::string& which) {
   static const std::map<std::string, LineStyle> styles{
       {"alpha_c", {"{/:Italic α}_c", "", colour::black, 0}},
       {"alpha_l", {"{/:Italic α}_l", "", colour::black, 1}},
+      {"alpha_weak", {"{/:Italic α}_{weak}", "", colour::green, 1}},
+      {"alpha_it", {"{/:Italic α}_{IT}", "", colour::green, 0}},
       {"semantic_exists", {"", "semantic exists", colour::blue, 0}},
       {"semantic_stable", {"", "semantic stable", colour::blue, 1}},
       {"positional_exists", {"", "positional exists", colour::vermillion, 0}},

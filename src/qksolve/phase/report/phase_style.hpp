@@ -12,12 +12,13 @@ inline const std::string kAlphaAxis = "{/:Italic α} = {/:Italic n}/{/:Italic d}
 // Room for markers at the ends of the x axis.
 inline const std::string kRoom = "set offsets graph 0.03, graph 0.03, 0, 0";
 
-// Of a branch, or of the start of a simulation.
+// Of a branch, of the start of a simulation, or of the learner bayes.
 inline const std::string& branch_colour(const std::string& name) {
   return name == "semantic"     ? colour::blue
          : name == "positional" ? colour::vermillion
          : name == "uninformed" ? colour::green
          : name == "random"     ? colour::sky
+         : name == "bayes"      ? colour::black
                                 : colour::purple;
 }
 

@@ -271,7 +271,8 @@ Json summarize_paths(const std::vector<Json>& trace,
         std::find_if(paths.begin(), paths.end(), [&](const auto& p) { return p.first == place; });
     const auto iteration = at.at("iteration").get<std::size_t>();
     row["count"] = members.size();
-    for (const char* key : {"q", "m", "theta", "V"}) {
+    for (const char* key : {"q", "m", "theta", "V", "mse"}) {
+      if (!trace[members.front()].contains(key)) continue;
       VectorXd values(static_cast<Index>(members.size()));
       for (std::size_t i = 0; i < members.size(); ++i)
         values[static_cast<Index>(i)] = trace[members[i]].at(key);
@@ -279,8 +280,7 @@ Json summarize_paths(const std::vector<Json>& trace,
       if (path == paths.end() || iteration >= path->second.size()) continue;
       const Json& predicted = path->second[iteration];
       put(row, std::string(key) + "_predicted", predicted.at(key).get<double>());
-      put(row, std::string(key) + "_predicted_error",
-          predicted.at(std::string(key) + "_error").get<double>());
+      put(row, std::string(key) + "_predicted_error", predicted.value(std::string(key) + "_error", 0.0));
     }
     rows.push_back(row);
   }

@@ -37,8 +37,9 @@ Json summarize_simulation(const std::vector<Json>& records, const std::vector<Ei
                           const std::vector<Json>& controlled);
 
 // Message passing along its run: per (alpha, omega, d, init, optimizer, iteration) of the trace rows the
-// means of q, m, theta, V over instances with `_error`, and beside them `_predicted` and `_predicted_error`
-// from the prediction rows that belong to the place (alpha, omega, d, init), as far as those go.
+// means of q, m, theta, V, mse, those it has, over instances with `_error`, and beside them `_predicted` and
+// `_predicted_error` from the prediction rows that belong to the place (alpha, omega, d, init), as far as
+// those go.
 Json summarize_paths(const std::vector<Json>& trace,
                      const std::vector<std::pair<Json, std::vector<Json>>>& paths);
 

@@ -5,6 +5,7 @@
 
 #include "qksolve/numerics/interpolated_root.hpp"
 #include "qksolve/phase/equations/branches.hpp"
+#include "qksolve/phase/report/bayes_record.hpp"
 #include "qksolve/phase/report/phase_record.hpp"
 #include "qksolve/results/work_file.hpp"
 
@@ -186,6 +187,7 @@ Sweep::Sweep(Json parameters)
   else
     branches_ = branch.get<std::vector<std::string>>();
   Json definition{{"schema", kSweepSchema}, {"parameters", parameters_}};
+  definition["parameters"].erase("with");  // no task computes it
   for (std::size_t i = 0; i < size(); ++i) {
     definition["parameters"]["omega"] = omega(i);
     definition["parameters"]["branch"] = this->branch(i);
@@ -226,6 +228,8 @@ std::vector<Json> Sweep::records(std::size_t task, const Json& kept, const std::
 
 Json Sweep::assemble(const Fetch& fetch, const std::function<void(const Json&)>& emit) const {
   Json lines = Json::array(), statuses = Json::object();
+  std::optional<BesideBayes> bayes;
+  if (parameters_.contains("with")) bayes.emplace(parameters_);
   for (std::size_t first = 0; first < size(); first += branches_.size()) {
     std::vector<Column> columns;
     for (std::size_t k = 0; k < branches_.size(); ++k)
@@ -238,12 +242,15 @@ Json Sweep::assemble(const Fetch& fetch, const std::function<void(const Json&)>&
       if (complete) mark_global_minimum(point);
       for (Json& record : point) {
         mark_against_baseline(record);
+        if (bayes) bayes->add_to(record);
         if (record.value("global_minimum", false)) record["region"] = record.at("branch");
         const std::string status = record.at("status");
         statuses[status] = statuses.value(status, 0) + 1;
         emit(record);
       }
     }
+    if (bayes)
+      for (const Json& line : bayes->lines(omega(first))) lines.push_back(line);
     if (!complete) continue;
     const Lines thresholds(columns, omega(first));
     lines.push_back(thresholds.alpha_c());

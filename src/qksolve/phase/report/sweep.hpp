@@ -42,6 +42,7 @@ class Sweep {
   // `beats_linear` where they can be told, and returns the summary:
   //   lines: for each omega and each of alpha_c and alpha_l (see phase/thresholds.hpp) `omega which status
   //   value value_error`, by interpolation in alpha; only for lines whose tasks have finished
+  // With the parameter `with`, which is `bayes`, records and lines have what BesideBayes adds.
   //   statuses: how many records have each status
   Json assemble(const Fetch& fetch, const std::function<void(const Json&)>& emit) const;
 
