@@ -14,6 +14,7 @@ const Commands& all_commands() {
           phase_simulate(),
           flow_solve(),
           flow_simulate(),
+          flow_train(),
           coupled_solve(),
           coupled_train(),
           compare(),

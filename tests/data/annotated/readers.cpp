@@ -145,7 +145,7 @@ TEST_CASE("hatexplain: each invariant is named with the post") {
            {"\"goose\"", "\"\"", "post p1: token \"\""}}) {
     CAPTURE(to);
     const std::string message = text_error([&] { hatexplain(Rationale::mean, replaced(good, from, to)); });
-    CHECK((message.starts_with(says) || message.starts_with("dataset: not valid JSON")));
+    CHECK((message.starts_with(says) || message.starts_with("line 2 is not valid JSON")));
   }
   CHECK(text_error([&] { hatexplain(Rationale::mean, good, replaced(divisions, "p5", "p9")); }) ==
         "divisions: test names \"p9\", which is no post of the dataset");
@@ -225,7 +225,7 @@ TEST_CASE("annotated: each invariant is named with its line") {
            {"\"x\"", "\"\"", "line 2: an empty label"},
            {"\"train\"", "\"test\"", "line 2: split 'test'"},
            {"\"label\"", "\"lable\"", "line 2: unknown key 'lable'"},
-           {"{\"tokens\"", "[\"tokens\"", "line 2: not valid JSON"}}) {
+           {"{\"tokens\"", "[\"tokens\"", "line 2 is not valid JSON"}}) {
     CAPTURE(to);
     CHECK(text_error([&] { read_annotated(good + "\n" + replaced(good, from, to)); }).starts_with(says));
   }

@@ -178,6 +178,16 @@ TEST_CASE("training ends at the first step with the loss that is wanted") {
     CHECK(run.train_loss <= 0.8);
     CHECK(run.train_loss > 0.79);
     CHECK(run.train_loss == model.loss(examples));
+    // A run to a slightly larger loss ends one step before, and above the target.
+    std::int64_t before = run.steps;
+    for (double above = 1e-4; above < 0.02 && before == run.steps; above += 1e-4) {
+      TokenModel other(options_of({true, true}));
+      training.loss_target = 0.8 + above;
+      const TokenRun shorter = train(other, examples, training);
+      before = shorter.steps;
+      if (before < run.steps) CHECK(shorter.train_loss > 0.8);
+    }
+    CHECK(before == run.steps - 1);
     // The same number of steps without a target is the same training.
     TokenModel fixed(options_of({true, true}));
     training.loss_target.reset();
@@ -262,6 +272,7 @@ TEST_CASE("measurements on weights set by hand") {
         doctest::Approx(((first - sigmoid(-1)) + (sigmoid(1) - 0.5) + (third - 0.5)) / 3));
   CHECK(m.u.mean == doctest::Approx((2 - 1) / 2.0));
   CHECK(m.beta.mean == doctest::Approx(std::log(3.0) / 2));  // ln 3 and, in the second example, 0
+  CHECK(m.p.mean == doctest::Approx(1 / (1 + 1 / std::sqrt(3.0))));
   CHECK(m.heatmap.sum() == doctest::Approx(100));
   CHECK(m.heatmap(3, 3) == 50);
   CHECK(m.heatmap(2, 1) == 50);

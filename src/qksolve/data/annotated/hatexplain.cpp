@@ -58,7 +58,7 @@ std::vector<double> weights_of(const Json& post, std::size_t length, Rationale r
 }  // namespace
 
 AnnotatedText read_hatexplain(std::string_view dataset, std::string_view divisions, Rationale rationale) {
-  const Json posts = parse_json(dataset, "dataset"), parts = parse_json(divisions, "divisions");
+  const Json posts = parse_json(dataset), parts = parse_json(divisions);
   if (!posts.is_object()) throw TextError("dataset: expected an object of posts");
   const std::unordered_map<std::string, const Json*> by_id = [&] {
     std::unordered_map<std::string, const Json*> map;

@@ -64,7 +64,7 @@ AnnotatedText read_annotated(std::string_view file) {
   LineReader lines(file);
   for (std::string_view line; lines.next(line);) {
     const std::string place = "line " + std::to_string(lines.number());
-    text.examples.push_back(example_of(parse_json(line, place), text, place));
+    text.examples.push_back(example_of(parse_json(line, lines.number()), text, place));
   }
   return text;
 }

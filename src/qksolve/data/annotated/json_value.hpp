@@ -1,22 +1,23 @@
 // Values of JSON files that must be of one kind, for the readers.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "qksolve/data/text.hpp"
-#include "qksolve/results/provenance.hpp"
+#include "qksolve/results/json_text.hpp"
 
 namespace qksolve::training {
 
 using results::Json;
 
-// Throws TextError, with the place, where it is no JSON.
-inline Json parse_json(std::string_view text, const std::string& place) {
+// Throws TextError, with the line, as results::parse_json.
+inline Json parse_json(std::string_view text, std::int64_t first_line = 1) {
   try {
-    return Json::parse(text);
-  } catch (const Json::exception& error) {
-    throw TextError(place + (place.empty() ? "" : ": ") + "not valid JSON (" + error.what() + ")");
+    return results::parse_json("", std::string(text), {}, static_cast<std::size_t>(first_line));
+  } catch (const results::ContentError& error) {
+    throw TextError(std::string(error.what()).substr(2));  // without ": " that follows the name
   }
 }
 

@@ -78,7 +78,7 @@ void add_question(AnnotatedText& text, const Json& question, const Context& cont
 }  // namespace
 
 AnnotatedText read_squad(std::string_view file) {
-  const Json json = parse_json(file, "");
+  const Json json = parse_json(file);
   AnnotatedText text;
   for (const Json& article : list_of(json, "data", "the file")) {
     const std::string title = article.is_object() && article.contains("title")

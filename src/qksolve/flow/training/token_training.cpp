@@ -27,7 +27,7 @@ struct Snapshot {
 class Trainer {
  public:
   Trainer(TokenModel& model, const TokenizedExamples& examples, const TokenTraining& training,
-          const std::function<bool()>& interrupted)
+          const numerics::Interrupt& interrupted)
       : model_(model),
         examples_(examples),
         training_(training),
@@ -44,10 +44,10 @@ class Trainer {
         .shuffle(order_);
   }
 
-  // Steps first ... end - 1 of the epoch. Returns whether all losses are finite and no interruption came.
+  // Steps first ... end - 1 of the epoch. Returns whether all losses are finite. Throws Interrupted.
   bool run(std::int64_t first, std::int64_t end) {
     for (std::int64_t step = first; step < end; ++step) {
-      if (interrupted_ && interrupted_()) return false;
+      numerics::throw_if(interrupted_);
       if (!std::isfinite(descend(step))) return false;
     }
     return true;
@@ -109,7 +109,7 @@ class Trainer {
   TokenModel& model_;
   const TokenizedExamples& examples_;
   const TokenTraining& training_;
-  const std::function<bool()>& interrupted_;
+  const numerics::Interrupt& interrupted_;
   Moments moments_;  // of adamw
   TokenWeights gradient_;
   std::vector<char> touched_;         // of each token, whether it is in `tokens_`
@@ -129,7 +129,7 @@ void validate(const TokenizedExamples& examples, const TokenTraining& t) {
 }  // namespace
 
 TokenRun train(TokenModel& model, const TokenizedExamples& examples, const TokenTraining& training,
-               const std::function<bool()>& interrupted) {
+               const numerics::Interrupt& interrupted) {
   validate(examples, training);
   const numerics::OneThread one_thread;
   Trainer trainer(model, examples, training, interrupted);
@@ -146,11 +146,9 @@ TokenRun train(TokenModel& model, const TokenizedExamples& examples, const Token
     const bool wanted = training.loss_target || epoch + 1 == training.epochs;
     const double loss = finished && wanted ? model.loss(examples) : 0;
     if (!finished || !std::isfinite(loss)) {
-      const bool stopped = interrupted && interrupted();
-      run.status = stopped ? Status::failed : Status::non_finite;
-      run.reason = stopped ? "interrupted"
-                           : "the loss is not finite in epoch " + std::to_string(epoch + 1) +
-                                 "; the values are those of the epoch before";
+      run.status = Status::non_finite;
+      run.reason = "the loss is not finite in epoch " + std::to_string(epoch + 1) +
+                   "; the values are those of the epoch before";
       trainer.restore(low);
       run.train_loss = model.loss(examples);
       return run;

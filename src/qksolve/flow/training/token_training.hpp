@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 
 #include "qksolve/flow/theory/trajectory.hpp"
 #include "qksolve/flow/training/full_matrix.hpp"
 #include "qksolve/flow/training/token_model.hpp"
+#include "qksolve/numerics/interrupt.hpp"
 
 namespace qksolve::flow {
 
@@ -27,13 +27,13 @@ struct TokenRun {
   std::int64_t steps = 0;
   double train_loss = 0;  // of all training examples, at the end
   Status status =
-      Status::converged;  // step_limit: the target was not reached; non_finite; failed: interrupted
+      Status::converged;  // step_limit: the target was not reached; non_finite
   std::string reason;
 };
 
 // When a loss is no longer finite the model goes back to the last end of an epoch. Throws
-// std::invalid_argument for a training out of range.
+// std::invalid_argument for a training out of range, numerics::Interrupted.
 TokenRun train(TokenModel& model, const TokenizedExamples& examples, const TokenTraining& training,
-               const std::function<bool()>& interrupted = {});
+               const numerics::Interrupt& interrupted = {});
 
 }  // namespace qksolve::flow
