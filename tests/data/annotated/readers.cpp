@@ -138,14 +138,12 @@ TEST_CASE("hatexplain: each invariant is named with the post") {
            {"[0, 1, 1]", "[0, 1]", "post p1: a rationale is no list as long as post_tokens, 3"},
            {"[0, 1, 1]", "[0, 2, 1]", "post p1: a rationale holds 2"},
            {"\"label\": \"offensive\"", "\"label\": \"rude\"", "post p1: label 'rude'"},
-           {"{\"label\": \"normal\", \"annotator_id\": 3, \"target\": []}]", "]", "post p1: "},
            {", {\"label\": \"normal\", \"annotator_id\": 3, \"target\": []}", "", "post p1: 2 annotators"},
            {"[[0, 1, 1], [0, 0, 1]]", "[[0, 1, 1]]", "post p1: 1 rationales"},
            {"[\"good\", \"morning\"]", "[]", "post p2: no token"},
            {"\"goose\"", "\"\"", "post p1: token \"\""}}) {
     CAPTURE(to);
-    const std::string message = text_error([&] { hatexplain(Rationale::mean, replaced(good, from, to)); });
-    CHECK((message.starts_with(says) || message.starts_with("line 2 is not valid JSON")));
+    CHECK(text_error([&] { hatexplain(Rationale::mean, replaced(good, from, to)); }).starts_with(says));
   }
   CHECK(text_error([&] { hatexplain(Rationale::mean, good, replaced(divisions, "p5", "p9")); }) ==
         "divisions: test names \"p9\", which is no post of the dataset");
