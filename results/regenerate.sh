@@ -98,6 +98,15 @@ task=(--classes 10 --pool 1 --common 20 --distinct-per-sequence 2 --common-per-s
 "$qksolve" flow simulate --preset fig3 --quiet -o flow/fig3.json
 "$qksolve" flow simulate --preset fig3 --parameterization CAFO --init-scale 0.1 --quiet -o flow/fig3_larger_start.json
 
+# The same circuits on real text: at equal training loss, and after fixed numbers of steps.
+[ -d ../.build/training/corpora ] || bash ../apps/download_corpora.sh ../.build/training/corpora
+agreement=(--task agreement --data ../.build/training/corpora/brown-tagged --seeds 8 --quiet)
+glosses=(--task glosses --data ../.build/training/corpora/wordnet --seeds 8 --eta-ov 4 --quiet)
+finding "$qksolve" flow train "${agreement[@]}" --loss-target 0.25 -o flow/text_agreement.json
+finding "$qksolve" flow train "${agreement[@]}" -o flow/text_agreement_steps.json
+finding "$qksolve" flow train "${glosses[@]}" --loss-target 1.2 --max-epochs 40 -o flow/text_glosses.json
+finding "$qksolve" flow train "${glosses[@]}" --epochs 10 -o flow/text_glosses_steps.json
+
 # Coupled queries and keys.
 "$qksolve" coupled solve --coupling mlp,gradient,linear,harmonic --coupling-steps 1,3,7 --context none --quiet \
   -o coupled/integrators.json
@@ -115,4 +124,7 @@ task=(--classes 10 --pool 1 --common 20 --distinct-per-sequence 2 --common-per-s
 "$qksolve" plot flow/equal_loss.json -o flow/equal_loss.svg
 "$qksolve" plot flow/fig2.json -o flow/fig2.svg
 "$qksolve" plot flow/fig2_ratios.json -o flow/fig2_ratios.svg
+for text in agreement glosses; do
+  "$qksolve" plot flow/text_$text.json -o flow/text_$text.svg
+done
 "$qksolve" plot coupled/spectra.json -o coupled/spectra.svg

@@ -15,6 +15,7 @@ const Commands& all_commands() {
           phase_simulate(),
           flow_solve(),
           flow_simulate(),
+          flow_train(),
           coupled_solve(),
           coupled_train(),
           deep_critical(),

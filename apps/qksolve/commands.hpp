@@ -12,6 +12,7 @@ Command phase_sweep();
 Command phase_simulate();
 Command flow_solve();
 Command flow_simulate();
+Command flow_train();
 Command coupled_solve();
 Command coupled_train();
 Command deep_critical();

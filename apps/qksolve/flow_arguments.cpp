@@ -28,16 +28,21 @@ constexpr std::int64_t kLargestCount = 1000000;
 
 }  // namespace
 
-void FlowArguments::declare_model(Options& options) {
+void declare_parameterizations(Options& options, std::vector<flow::Parameterization>& target,
+                               const std::string& default_text) {
   options.text(
-      "parameterization", "LIST|all", "CACO",
+      "parameterization", "LIST|all", default_text,
       "Collapsed (C) or factorized (F) attention (A) and output-value (O) matrices: CACO,FACO,CAFO,FAFO",
-      [this](const std::string& text) { parameterizations = parse_parameterizations(text); },
-      [this] {
+      [&target](const std::string& text) { target = parse_parameterizations(text); },
+      [&target] {
         results::Json names = results::Json::array();
-        for (const flow::Parameterization& p : parameterizations) names.push_back(p.name());
+        for (const flow::Parameterization& p : target) names.push_back(p.name());
         return names;
       });
+}
+
+void FlowArguments::declare_model(Options& options) {
+  declare_parameterizations(options, parameterizations, "CACO");
   // One of --ratio and --eta-qk appears in the parameters of the result.
   options.text(
       "ratio", kListOrGrid, "1",

@@ -10,6 +10,10 @@
 
 namespace qksolve::app {
 
+// --parameterization: a list of CACO, FACO, CAFO, FAFO, or all.
+void declare_parameterizations(Options& options, std::vector<flow::Parameterization>& target,
+                               const std::string& default_text);
+
 struct FlowArguments {
   std::vector<flow::Parameterization> parameterizations{flow::Parameterization{}};
   std::vector<double> ratio{1.0};  // eta_qk/eta_ov

@@ -10,9 +10,9 @@ using nlohmann::ordered_json;
 
 namespace {
 
-const std::vector<std::string> kNames{"compare",       "coupled.solve", "coupled.train",  "deep.critical",
-                                      "flow.simulate", "flow.solve",    "phase.critical", "phase.simulate",
-                                      "phase.solve",   "phase.sweep"};
+const std::vector<std::string> kNames{"compare",        "coupled.solve", "coupled.train", "deep.critical",
+                                      "flow.simulate",  "flow.solve",    "flow.train",    "phase.critical",
+                                      "phase.simulate", "phase.solve",   "phase.sweep"};
 
 // Whether a result validates against the schema that its own key `schema` names.
 bool valid(const ordered_json& result) {
@@ -77,6 +77,10 @@ TEST_CASE("what the commands write is valid") {
            "--states 8",
            "flow solve --parameterization all --ratio 0.01,100 --t-max 1e10",
            "flow solve --eta-qk 2 --at-loss 1,1e-3 --t-max 1e3",
+           "flow train --task annotated --ratio 0,0.1,1 --seeds 2 --data " +
+               std::string(QKSOLVE_REFERENCE_DIR) + "/annotated/annotated.jsonl",
+           "flow train --task annotated --loss-target 1e-9 --max-epochs 1 --data " +
+               std::string(QKSOLVE_REFERENCE_DIR) + "/annotated/annotated.jsonl",
            "flow simulate --d 12 --steps 30 --test-sequences 20" + flow,
            "flow simulate --d 12 --steps 30 --optimizer sgd --init random --parameterization all" + flow}) {
     CAPTURE(line);

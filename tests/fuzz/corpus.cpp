@@ -1,5 +1,5 @@
 // Texts to train on: their documents, words and batches.
-#include "qksolve-train/corpus.hpp"
+#include "qksolve/corpus.hpp"
 
 #include "fuzz/target.hpp"
 #include "qksolve/data/text.hpp"

@@ -18,6 +18,14 @@ TEST_CASE("mean and standard error") {
   CHECK(!mean_estimate(VectorXd::Ones(1)).error);
 }
 
+// Student's t at 97.5 % with four degrees of freedom is 2.7764451.
+TEST_CASE("interval of a mean") {
+  const MeanInterval interval = student_interval(VectorXd::LinSpaced(5, 1, 5));
+  CHECK(interval.mean == 3);
+  CHECK(interval.high - 3 == doctest::Approx(2.7764451 * std::sqrt(2.5 / 5)).epsilon(1e-7));
+  CHECK(3 - interval.low == doctest::Approx(interval.high - 3));
+}
+
 TEST_CASE("control variates remove what they explain, without bias") {
   // values = 7 + 3 c_1 - 2 c_2 + noise / 10 over 400 experiments of 20 values each.
   const int experiments = 400, count = 20;

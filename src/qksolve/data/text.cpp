@@ -20,23 +20,6 @@ bool in_word(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  for (std::size_t i = 0; i < text.size();) {
-    std::size_t end = i;
-    while (end < text.size() && in_word(text[end])) ++end;
-    if (end == i) ++end;
-    if (!is_blank(text[i])) {
-      std::string word(text.substr(i, end - i));
-      for (char& c : word)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-      words.push_back(std::move(word));
-    }
-    i = end;
-  }
-  return words;
-}
-
 // With their line ends or blanks, so that they join to the text again; the last gets a line end.
 std::vector<std::string> sentences_of(std::string_view text) {
   std::vector<std::string> sentences;
@@ -73,6 +56,23 @@ void shuffle_sentences(std::vector<std::string>& documents, std::uint64_t row) {
 }
 
 }  // namespace
+
+std::vector<Word> words_of(std::string_view text) {
+  std::vector<Word> words;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && in_word(text[end])) ++end;
+    if (end == i) ++end;
+    if (!is_blank(text[i])) {
+      Word word{std::string(text.substr(i, end - i)), i, end};
+      for (char& c : word.text)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+      words.push_back(std::move(word));
+    }
+    i = end;
+  }
+  return words;
+}
 
 // RFC 3629, section 4: what the first byte says of the second keeps out overlong forms, surrogates and what
 // lies beyond U+10FFFF.
@@ -121,11 +121,11 @@ Text make_text(const std::vector<std::string>& documents, const TextOptions& opt
         for (const char c : document) to->push_back(static_cast<unsigned char>(c));
       }
   } else {
-    std::vector<std::vector<std::string>> words;
+    std::vector<std::vector<Word>> words;
     std::unordered_map<std::string, std::int64_t> counts;
     for (const std::string& document : training) {
       words.push_back(words_of(document));
-      for (const std::string& word : words.back()) ++counts[word];
+      for (const Word& word : words.back()) ++counts[word.text];
     }
     std::vector<std::pair<std::string, std::int64_t>> ranked(counts.begin(), counts.end());
     std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
@@ -137,10 +137,10 @@ Text make_text(const std::vector<std::string>& documents, const TextOptions& opt
     for (std::size_t i = 0; i < ranked.size(); ++i)
       token[ranked[i].first] = kFirstWord + static_cast<std::int64_t>(i);
     text.vocabulary = kFirstWord + static_cast<std::int64_t>(ranked.size());
-    auto append = [&](const std::vector<std::string>& document, std::vector<std::int64_t>& to) {
+    auto append = [&](const std::vector<Word>& document, std::vector<std::int64_t>& to) {
       to.push_back(kBegin);
-      for (const std::string& word : document) {
-        const auto found = token.find(word);
+      for (const Word& word : document) {
+        const auto found = token.find(word.text);
         to.push_back(found == token.end() ? kOther : found->second);
       }
     };

@@ -40,6 +40,13 @@ struct Text {
   double known_words = 1;  // share of the validation tokens that are not "any other word"
 };
 
+// A word, and where it stands: bytes first ... end - 1.
+struct Word {
+  std::string text;
+  std::size_t first = 0, end = 0;
+};
+std::vector<Word> words_of(std::string_view text);
+
 // Whether it is UTF-8 without zero bytes.
 bool is_text(std::string_view text);
 

@@ -1,6 +1,7 @@
 #include "qksolve/numerics/statistics.hpp"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <stdexcept>
 
@@ -18,6 +19,13 @@ MeanEstimate mean_estimate(const VectorXd& values) {
   if (values.size() > 1)
     estimate.error = std::sqrt((values.array() - estimate.mean).square().sum() / (count - 1) / count);
   return estimate;
+}
+
+MeanInterval student_interval(const VectorXd& values) {
+  const MeanEstimate estimate = mean_estimate(values);
+  const boost::math::students_t_distribution<> law(static_cast<double>(values.size() - 1));
+  const double half = *estimate.error * quantile(law, 1 - 0.025);
+  return {estimate.mean, estimate.mean - half, estimate.mean + half};
 }
 
 std::optional<MeanEstimate> controlled_mean(const VectorXd& values, const MatrixXd& controls) {

@@ -14,6 +14,12 @@ struct MeanEstimate {
 // Of independent values, at least one.
 MeanEstimate mean_estimate(const Eigen::VectorXd& values);
 
+// The mean of independent normal values, at least two, with its 95 % interval (Student).
+struct MeanInterval {
+  double mean, low, high;
+};
+MeanInterval student_interval(const Eigen::VectorXd& values);
+
 // The mean with the fluctuations explained by controls removed. Row i of `controls` belongs to value i and
 // has mean zero in law. The coefficients are fitted by least squares, for each value from all the others,
 // which leaves the estimate without bias; the error includes the noise of the coefficients. Nothing with

@@ -46,4 +46,8 @@ void require_same_flow_model(const Json& a, const std::string& name_a, const Jso
                {{"imbalance_qk", 0}, {"imbalance_ov", 0}, {"eta_ov", 1}});
 }
 
+void require_same_text(const Json& a, const std::string& name_a, const Json& b, const std::string& name_b) {
+  require_same(a, name_a, b, name_b, {"task"}, {});
+}
+
 }  // namespace qksolve::results

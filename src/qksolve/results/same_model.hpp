@@ -21,4 +21,7 @@ void require_same_phase_model(const Json& a, const std::string& name_a, const Js
 void require_same_flow_model(const Json& a, const std::string& name_a, const Json& b,
                              const std::string& name_b);
 
+// The same for results of training on text: the task.
+void require_same_text(const Json& a, const std::string& name_a, const Json& b, const std::string& name_b);
+
 }  // namespace qksolve::results

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/math/distributions/beta.hpp>
 #include <boost/math/distributions/fisher_f.hpp>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -86,18 +85,9 @@ std::optional<double> share_to_reach(const std::vector<Json>& curve, double targ
   return std::nullopt;
 }
 
-struct Interval {
-  double mean, low, high;
-};
+using Interval = numerics::MeanInterval;
 
-// Of the mean of independent normal values, at least two.
-Interval student_interval(const std::vector<double>& v) {
-  const numerics::MeanEstimate mean = numerics::mean_estimate(vector(v));
-  const double half =
-      *mean.error *
-      quantile(boost::math::students_t_distribution<>(static_cast<double>(v.size() - 1)), 1 - kTail);
-  return {mean.mean, mean.mean - half, mean.mean + half};
-}
+Interval student_interval(const std::vector<double>& v) { return numerics::student_interval(vector(v)); }
 
 void put_interval(Json& row, const std::string& key, const Interval& interval) {
   put(row, key, interval.mean);

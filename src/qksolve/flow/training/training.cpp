@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "qksolve/flow/training/full_matrix.hpp"
+#include "qksolve/numerics/adam.hpp"
 #include "qksolve/numerics/one_thread.hpp"
 
 namespace qksolve::flow {
@@ -43,35 +44,23 @@ void runge_kutta(const Model& model, FullModel& full, double h) {
   descend(model, full.weights(), sum, h / 6);
 }
 
-class Adam {
- public:
-  void step(const Model& model, Weights& weights, Weights& gradient, double step_size,
-            const numerics::Interrupt& interrupted) {
-    constexpr double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, decay = 0.01;
-    if (count_++ == 0) {
-      first_ = second_ = gradient;
-      for_each_matrix(
-          model, first_, [](MatrixXd& a, double, MatrixXd& b) { a.setZero(), b.setZero(); }, second_);
-    }
-    const double correction1 = 1 - std::pow(beta1, count_), correction2 = 1 - std::pow(beta2, count_);
-    for_each_matrix(
-        model, weights,
-        [&](MatrixXd& w, double eta, MatrixXd& g, MatrixXd& m, MatrixXd& v) {
-          numerics::throw_if(interrupted);
-          m = beta1 * m + (1 - beta1) * g;
-          v.array() = beta2 * v.array() + (1 - beta2) * g.array().square();
-          numerics::throw_if(interrupted);
-          w.array() -=
-              step_size * eta *
-              (decay * w.array() + m.array() / correction1 / ((v.array() / correction2).sqrt() + epsilon));
-        },
-        gradient, first_, second_);
-  }
+constexpr double kDecay = 0.01;  // of adamw
 
- private:
-  Weights first_, second_;
-  int count_ = 0;
+struct Moments {
+  std::vector<numerics::AdamW> qk, ov;
 };
+
+void adam(const Model& model, Weights& weights, Weights& gradient, Moments& moments, double step_size,
+          const numerics::Interrupt& interrupted) {
+  moments.qk.resize(weights.qk.size());
+  moments.ov.resize(weights.ov.size());
+  for_each_matrix(
+      model, weights,
+      [&](MatrixXd& w, double eta, MatrixXd& g, numerics::AdamW& m) {
+        m.step(w, g, step_size * eta, kDecay, interrupted);
+      },
+      gradient, moments);
+}
 
 bool finite(const Measurement& m) {
   return std::isfinite(m.u) && std::isfinite(m.beta) && std::isfinite(m.attention) &&
@@ -131,7 +120,7 @@ TrainingRun train(FullModel& full, const std::vector<std::int64_t>& record_steps
   const numerics::OneThread one_thread;
   std::mt19937_64 random(training.seed +
                          0x9e3779b97f4a7c15ULL);  // apart from the stream of the initial values
-  Adam adam;
+  Moments moments;
   Errors errors(full);
   TrainingRun run;
   auto end = [&](Status status = Status::converged, const std::string& reason = "") {
@@ -163,7 +152,7 @@ TrainingRun train(FullModel& full, const std::vector<std::int64_t>& record_steps
     const std::vector<Example>& examples = training.batch > 0 ? batch : full.examples();
     if (training.optimizer == Optimizer::adamw) {
       Weights gradient = full.gradient(examples);
-      adam.step(model, full.weights(), gradient, training.step_size, full.interrupted());
+      adam(model, full.weights(), gradient, moments, training.step_size, full.interrupted());
     } else {
       full.descend(examples, training.step_size);
     }

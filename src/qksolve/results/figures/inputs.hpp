@@ -86,6 +86,7 @@ Figure finite_size(const std::vector<Input>& inputs);        // phase.simulate a
 Figure flow_trajectories(const std::vector<Input>& inputs);  // flow.solve and flow.simulate
 Figure equal_loss(const std::vector<Input>& inputs);         // flow.solve with at_loss
 Figure attention_maps(const std::vector<Input>& inputs);     // flow.simulate with a heatmap
+Figure trained_text(const std::vector<Input>& inputs);       // flow.train
 Figure attention_spectra(const std::vector<Input>& inputs);  // coupled.solve
 
 }  // namespace qksolve::results

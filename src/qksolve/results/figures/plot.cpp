@@ -44,6 +44,7 @@ const std::vector<FigureOfKind>& figures() {
       {"phase.simulate", {"phase.simulate", "phase.solve"}, of_phase_simulate},
       {"flow.solve", {"flow.solve", "flow.simulate"}, of_flow_solve},
       {"flow.simulate", {"flow.simulate", "flow.solve"}, of_flow_simulate},
+      {"flow.train", {"flow.train"}, trained_text},
       {"coupled.solve", {"coupled.solve"}, attention_spectra}};
   return all;
 }
@@ -62,7 +63,10 @@ void require_drawable_together(const FigureOfKind& figure, const Input& first, c
                        " (" + first.path + "), expected " + list(figure.partners));
   if (kind.starts_with("phase."))
     require_same_phase_model(first.result, first.path, other.result, other.path);
-  if (kind.starts_with("flow.")) require_same_flow_model(first.result, first.path, other.result, other.path);
+  if (kind == "flow.train")
+    require_same_text(first.result, first.path, other.result, other.path);
+  else if (kind.starts_with("flow."))
+    require_same_flow_model(first.result, first.path, other.result, other.path);
 }
 
 // With the file and the row.

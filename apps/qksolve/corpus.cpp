@@ -10,14 +10,6 @@ namespace qksolve::app {
 
 namespace {
 
-std::string read_text(const std::string& path) {
-  std::string text = results::read_file(path);
-  if (!training::is_text(text))
-    throw results::ContentError(path + ": is not UTF-8 text without zero bytes, expected a text file");
-  const std::string mark = "\xef\xbb\xbf";  // of the byte order
-  return text.starts_with(mark) ? text.substr(mark.size()) : text;
-}
-
 // The names of all files of a folder and below.
 std::vector<std::string> files_below(const std::string& folder) {
   namespace fs = std::filesystem;
@@ -56,6 +48,14 @@ std::vector<std::string> paragraphs(const std::string& text) {
 }
 
 }  // namespace
+
+std::string read_text(const std::string& path) {
+  std::string text = results::read_file(path);
+  if (!training::is_text(text))
+    throw results::ContentError(path + ": is not UTF-8 text without zero bytes, expected a text file");
+  const std::string mark = "\xef\xbb\xbf";  // of the byte order
+  return text.starts_with(mark) ? text.substr(mark.size()) : text;
+}
 
 std::vector<std::string> read_documents(const std::string& path) {
   if (!std::filesystem::is_directory(path)) return paragraphs(read_text(path));
