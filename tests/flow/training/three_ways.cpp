@@ -100,9 +100,9 @@ TEST_CASE("training on tokens is training of full matrices, and both follow the 
     request.times = {static_cast<double>(steps)};
     const Point reduced = closed_form(model, request).at_times.front();
 
-    INFO(parameterization.name(), ": u ", m.u.mean, " ", matrices.u, " ", reduced.u, ", beta ",
-            m.beta.mean, " ", matrices.beta, " ", reduced.beta, ", p ", m.mass.mean, " ", matrices.attention,
-            " ", reduced.attention, ", loss ", run.train_loss, " ", matrices.loss, " ", reduced.loss);
+    INFO(parameterization.name(), ": u ", m.u.mean, " ", matrices.u, " ", reduced.u, ", beta ", m.beta.mean,
+         " ", matrices.beta, " ", reduced.beta, ", p ", m.mass.mean, " ", matrices.attention, " ",
+         reduced.attention, ", loss ", run.train_loss, " ", matrices.loss, " ", reduced.loss);
     CHECK(std::abs(m.u.mean - matrices.u) < 1e-11 * matrices.u);
     CHECK(std::abs(m.beta.mean - matrices.beta) < 1e-11);
     CHECK(std::abs(m.mass.mean - matrices.attention) < 1e-11);

@@ -25,9 +25,8 @@ struct TokenTraining {
 
 struct TokenRun {
   std::int64_t steps = 0;
-  double train_loss = 0;  // of all training examples, at the end
-  Status status =
-      Status::converged;  // step_limit: the target was not reached; non_finite
+  double train_loss = 0;              // of all training examples, at the end
+  Status status = Status::converged;  // step_limit: the target was not reached; non_finite
   std::string reason;
 };
 
