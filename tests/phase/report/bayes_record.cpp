@@ -85,5 +85,4 @@ TEST_CASE("no minimum of the empirical risk predicts better than the limit" * do
   CHECK(compared + absent > 190);
   CHECK(compared > 50);
   CHECK(learnt > 10);
-  MESSAGE(compared << " " << absent << " " << learnt);
 }
