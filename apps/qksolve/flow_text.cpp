@@ -36,14 +36,16 @@ void TextArguments::declare(Options& options) {
                  "hatexplain: how the marks of several annotators become one");
 }
 
-void TextArguments::finish(const Options& options) const {
+void TextArguments::finish() const {
   if (data.empty())
     throw UsageError("--data: is missing, expected the file or folder of --task " + task +
                      " (apps/download_corpora.sh makes brown-tagged and wordnet)");
-  if (options.given("input") && !is_sentence_task(task))
-    throw UsageError("--input: is not allowed with --task " + task + ", expected agreement or linzen");
-  if (options.given("rationale") && task != "hatexplain")
-    throw UsageError("--rationale: is not allowed with --task " + task + ", expected hatexplain");
+  if (input != "prefix" && !is_sentence_task(task))
+    throw UsageError("--input: '" + input + "' is not allowed with --task " + task +
+                     ", expected agreement or linzen");
+  if (rationale != "mean" && task != "hatexplain")
+    throw UsageError("--rationale: '" + rationale + "' is not allowed with --task " + task +
+                     ", expected hatexplain");
 }
 
 training::AnnotatedText TextArguments::read(std::string& check) const {

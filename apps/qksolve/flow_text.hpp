@@ -14,7 +14,7 @@ struct TextArguments {
 
   void declare(Options& options);
   // Throws UsageError for a missing --data, and for options that the task does not have.
-  void finish(const Options& options) const;
+  void finish() const;
   // Throws results::FileError where something cannot be read, results::ContentError where it is not what the
   // task needs, with the task that it looks like. `check` becomes a checksum of what was read.
   training::AnnotatedText read(std::string& check) const;

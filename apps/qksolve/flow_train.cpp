@@ -19,6 +19,7 @@ namespace {
 
 using results::Json;
 
+constexpr std::int64_t kEpochs = 20, kMaxEpochs = 100;
 constexpr std::int64_t kPositions = 128;  // where sentences end before the verb
 
 struct Run {
@@ -42,8 +43,8 @@ struct Arguments {
   std::string ratio_by = "qk", optimizer = "sgd", init = "product", resume, export_path;
   double eta_ov = 1, init_scale = 0.3;
   std::optional<double> loss_target;
-  std::int64_t batch = 32, epochs = 20, max_epochs = 100, seeds = 1, vocabulary = 20000, inner_dimension = 16,
-               positions = 0;
+  std::int64_t batch = 32, epochs = kEpochs, max_epochs = kMaxEpochs, seeds = 1, vocabulary = 20000,
+               inner_dimension = 16, positions = 0;
   flow::AttentionThresholds thresholds;
   RunArguments run;
 
@@ -91,13 +92,16 @@ struct Arguments {
   }
 
   void finish(const Options& options) {
-    text.finish(options);
+    text.finish();
     if (!options.given("positions") && (text.task == "agreement" || text.task == "linzen"))
       positions = kPositions;
-    if (options.given("max-epochs") && !loss_target)
-      throw UsageError("--max-epochs: is not allowed without --loss-target, expected --epochs");
-    if (options.given("epochs") && loss_target)
-      throw UsageError("--epochs: is not allowed with --loss-target, expected --max-epochs");
+    // Repeated defaults are as they stand in a result.
+    if (max_epochs != kMaxEpochs && !loss_target)
+      throw UsageError("--max-epochs: '" + std::to_string(max_epochs) +
+                       "' is not allowed without --loss-target, expected --epochs");
+    if (epochs != kEpochs && loss_target)
+      throw UsageError("--epochs: '" + std::to_string(epochs) +
+                       "' is not allowed with --loss-target, expected --max-epochs");
     for (const double r : ratio)
       for (const double rate : {eta_qk(r), rate_ov(r)})
         if (!std::isfinite(rate))
