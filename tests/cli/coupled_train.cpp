@@ -26,6 +26,21 @@ struct Folder {
   }
 };
 
+}  // namespace
+
+TEST_CASE("without its companion the command says what is missing") {
+  const Folder folder("alone");
+  REQUIRE(shell(std::string("cp ") + QKSOLVE_BINARY + " " + folder.path) == 0);
+  const TemporaryFile err("alone.err");
+  CHECK(shell(folder / "qksolve" + " coupled train --help > /dev/null 2> " + err.path) == 2);
+  CHECK(err.content().find("libtorch-dev") != std::string::npos);
+  CHECK(err.content().find('\n') == err.content().size() - 1);
+}
+
+#ifdef QKSOLVE_TRAINING
+
+namespace {
+
 const std::string kModel = "--difficulty easy --d 16 --batch 4 --evaluate-every 4 --validation 8 ";
 const std::string kSmall = kModel + "--steps 12 ";
 
@@ -54,17 +69,6 @@ bool valid(const ordered_json& result) {
 }
 
 }  // namespace
-
-TEST_CASE("without its companion the command says what is missing") {
-  const Folder folder("alone");
-  REQUIRE(shell(std::string("cp ") + QKSOLVE_BINARY + " " + folder.path) == 0);
-  const TemporaryFile err("alone.err");
-  CHECK(shell(folder / "qksolve" + " coupled train --help > /dev/null 2> " + err.path) == 2);
-  CHECK(err.content().find("libtorch-dev") != std::string::npos);
-  CHECK(err.content().find('\n') == err.content().size() - 1);
-}
-
-#ifdef QKSOLVE_TRAINING
 
 TEST_CASE("coupled train: a record per variant, number of steps and seed") {
   const Run r = train(kSmall + "--coupling-steps 1,2 --seeds 2 --trajectory --quiet");
