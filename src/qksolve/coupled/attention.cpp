@@ -56,8 +56,10 @@ std::vector<Observation> measure_attention(const State& state, const numerics::R
   MatrixXd a = attention_logits(state, interrupted);
   const VectorXd diagonal = a.diagonal();
   const double mean = (a.sum() - diagonal.sum()) / pairs;
+  numerics::throw_if(interrupted);
   const double square = (a.array() - mean).square().sum() - (diagonal.array() - mean).square().sum();
   const VectorXd entropy = softmax_columns(a, interrupted);
+  numerics::throw_if(interrupted);
   const double concentration = tokens * a.colwise().squaredNorm().mean(), self = a.diagonal().sum();
   const numerics::SpectrumSummary spectrum =
       numerics::summarize_spectrum(a, probes, numerics::kFullSpectrum, interrupted);
