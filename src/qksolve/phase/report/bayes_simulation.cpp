@@ -37,14 +37,7 @@ SimulationRows bayes_simulation_rows(const phase::Model& model, double alpha, co
   const phase::FiniteSize<double> instance(model, draw);
   SimulationRows rows;
   for (const std::string& init : options.inits) {
-    Json record;
-    record["alpha"] = alpha;
-    record["omega"] = model.omega;
-    record["d"] = draw.dimension;
-    record["seed"] = draw.seed;
-    record["instance"] = draw.instance;
-    record["init"] = init;
-    record["optimizer"] = "bayes-amp";
+    Json record = run_coordinates(model, alpha, draw, init, "bayes-amp");
     const auto observe = [&](const phase::BayesPoint& point) {
       if (options.trajectory) {
         rows.trace.push_back(record);

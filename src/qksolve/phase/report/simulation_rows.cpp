@@ -54,20 +54,26 @@ void put_status(Json& record, const phase::Run& run, const std::string& optimize
 
 }  // namespace
 
+Json run_coordinates(const phase::Model& model, double alpha, const phase::Draw& draw,
+                     const std::string& init, const std::string& optimizer) {
+  Json record;
+  record["alpha"] = alpha;
+  record["omega"] = model.omega;
+  record["d"] = draw.dimension;
+  record["seed"] = draw.seed;
+  record["instance"] = draw.instance;
+  record["init"] = init;
+  record["optimizer"] = optimizer;
+  return record;
+}
+
 SimulationRows simulation_rows(const phase::Model& model, double alpha, const phase::Draw& draw,
                                const std::string& optimizer, const phase::InstanceResult& result) {
   const double variance = model.sigma.cwiseAbs2().mean();
   SimulationRows rows;
   for (const phase::Run& run : result.runs) {
-    Json record;
-    record["alpha"] = alpha;
-    record["omega"] = model.omega;
-    record["d"] = draw.dimension;
-    record["seed"] = draw.seed;
-    record["instance"] = draw.instance;
-    record["init"] = phase::init_name(run.init);
-    record["optimizer"] = optimizer;
-    const Json at = record;
+    const Json at = run_coordinates(model, alpha, draw, phase::init_name(run.init), optimizer);
+    Json record = at;
     put_status(record, run, optimizer);
     put(record, "train_loss", run.train_loss);
     put(record, "train_loss_limit", run.train_loss - run.positional_part);

@@ -18,6 +18,10 @@ struct SimulationRows {
   std::vector<Json> trace;
 };
 
+// Which run a row is of.
+Json run_coordinates(const phase::Model& model, double alpha, const phase::Draw& draw,
+                     const std::string& init, const std::string& optimizer);
+
 // Of one instance; overlaps in the reporting convention, sigma times the square for q, theta and V. A
 // converged run that started on one branch and clearly ended on the other is branch_changed.
 SimulationRows simulation_rows(const phase::Model& model, double alpha, const phase::Draw& draw,

@@ -43,12 +43,8 @@ Places places_of(double c, int angles, int radii) {
   return places;
 }
 
-struct Integrals {
-  double norm = 0, excess = 0;  // E 1, E|G|^2
-};
-
 // Polar rule for u about the axes u1 = u2 and u1 = -u2, of which a quarter is enough.
-Integrals integrate(double c, int scale) {
+WeakIntegrals integrate(double c, int scale) {
   const Places places = places_of(c, 16 * scale, 12 * scale);
   const int angles = 24 * scale;
   const numerics::GaussRule radial = numerics::gauss_legendre(16 * scale);
@@ -56,7 +52,7 @@ Integrals integrate(double c, int scale) {
   const double radius = 9 * (std::numbers::sqrt2 + c);
   const std::size_t count = places.weight.size();
   std::vector<Pack> x(count), y(count), minus_half(count);
-  Integrals total;
+  WeakIntegrals total;
   for (int k = 0; k < angles; ++k) {
     const double angle = 0.5 * std::numbers::pi * (k + 0.5) / angles;
     const double e1 = (std::sin(angle) + std::cos(angle)) / std::numbers::sqrt2;
@@ -94,18 +90,7 @@ Integrals integrate(double c, int scale) {
 
 WeakThreshold second_layer_threshold(double c, double tolerance) {
   constexpr int kLargestScale = 14;
-  double last = 1 / integrate(c, 2).excess;
-  WeakThreshold found{};
-  for (int scale = 3; scale <= kLargestScale; scale = (3 * scale + 1) / 2) {
-    const Integrals here = integrate(c, scale);
-    found.alpha = 1 / here.excess;
-    found.error = std::abs(found.alpha - last);
-    found.norm_error = std::abs(here.norm - 1);
-    found.converged = found.error <= tolerance * found.alpha && found.norm_error <= tolerance;
-    if (found.converged) break;
-    last = found.alpha;
-  }
-  return found;
+  return refined_threshold([&](int scale) { return integrate(c, scale); }, kLargestScale, tolerance);
 }
 
 }  // namespace qksolve::phase::bayes

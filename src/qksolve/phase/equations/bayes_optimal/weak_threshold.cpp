@@ -48,17 +48,13 @@ Places places_of(double sigma_1, double sigma_2, int angles, int radii) {
   return places;
 }
 
-struct Integrals {
-  double norm = 0, excess = 0;  // E 1, E|E[z z' | label] - I|^2
-};
-
-Integrals integrate(double sigma_1, double sigma_2, double s, int scale) {
+WeakIntegrals integrate(double sigma_1, double sigma_2, double s, int scale) {
   const Places places = places_of(sigma_1, sigma_2, 24 * scale, 12 * scale);
   // Trapezoidal rule in the seen values, which spread by s around [0, 1].
   const double step = 2 * s / scale, margin = 9 * s;
   const int count = static_cast<int>(std::ceil((1 + 2 * margin) / step)) + 1;
   const double factor = -0.5 / (s * s), density = step * step / (2 * std::numbers::pi * s * s);
-  Integrals total;
+  WeakIntegrals total;
   for (int i = 0; i < count; ++i)
     for (int j = 0; j < count; ++j) {
       const double t1 = -margin + i * step, t2 = -margin + j * step;
@@ -84,12 +80,12 @@ Integrals integrate(double sigma_1, double sigma_2, double s, int scale) {
 
 }  // namespace
 
-WeakThreshold noisy_weak_threshold(double sigma_1, double sigma_2, double s, double tolerance) {
-  constexpr int kLargestScale = 9;
-  double last = 1 / integrate(sigma_1, sigma_2, s, 2).excess;
+WeakThreshold refined_threshold(const std::function<WeakIntegrals(int scale)>& integrate, int largest_scale,
+                                double tolerance) {
+  double last = 1 / integrate(2).excess;
   WeakThreshold found{};
-  for (int scale = 3; scale <= kLargestScale; scale = (3 * scale + 1) / 2) {
-    const Integrals here = integrate(sigma_1, sigma_2, s, scale);
+  for (int scale = 3; scale <= largest_scale; scale = (3 * scale + 1) / 2) {
+    const WeakIntegrals here = integrate(scale);
     found.alpha = 1 / here.excess;
     found.error = std::abs(found.alpha - last);
     found.norm_error = std::abs(here.norm - 1);
@@ -98,6 +94,12 @@ WeakThreshold noisy_weak_threshold(double sigma_1, double sigma_2, double s, dou
     last = found.alpha;
   }
   return found;
+}
+
+WeakThreshold noisy_weak_threshold(double sigma_1, double sigma_2, double s, double tolerance) {
+  constexpr int kLargestScale = 9;
+  return refined_threshold([&](int scale) { return integrate(sigma_1, sigma_2, s, scale); }, kLargestScale,
+                           tolerance);
 }
 
 double weak_threshold_of_rank(int teacher_rank) {

@@ -2,6 +2,8 @@
 // teacher, something is learnt from alpha = 1/E|S|^2 on.
 #pragma once
 
+#include <functional>
+
 namespace qksolve::phase::bayes {
 
 struct WeakThreshold {
@@ -9,6 +11,17 @@ struct WeakThreshold {
   double norm_error;  // |integral of the density of the label - 1|
   bool converged;     // errors at most tolerance, relative
 };
+
+// What a rule gives for the label's posterior at no knowledge.
+struct WeakIntegrals {
+  double norm = 0;    // of the density of the label: 1
+  double excess = 0;  // mean of |E[z z' | label] - I|^2; weak recovery sets in at 1/excess
+};
+
+// 1/excess by rules of growing scale, 3 to `largest_scale`, until the change from the rule before is at most
+// `tolerance`, relative.
+WeakThreshold refined_threshold(const std::function<WeakIntegrals(int scale)>& integrate, int largest_scale,
+                                double tolerance);
 
 // For labels of two tokens with observation noise: S_ll = softmax(h h')_ll, l = 1, 2, is seen with
 // independent noise of standard deviation s > 0. Noise of variance delta d per entry of y means
