@@ -102,7 +102,7 @@ task=(--classes 10 --pool 1 --common 20 --distinct-per-sequence 2 --common-per-s
 [ -d ../.build/training/corpora ] || bash ../apps/download_corpora.sh ../.build/training/corpora
 agreement=(--task agreement --data ../.build/training/corpora/brown-tagged --seeds 8 --quiet)
 glosses=(--task glosses --data ../.build/training/corpora/wordnet --seeds 8 --eta-ov 4 --quiet)
-finding "$qksolve" flow train "${agreement[@]}" --loss-target 0.25 -o flow/text_agreement.json
+finding "$qksolve" flow train "${agreement[@]}" --eta-ov 0.3 --loss-target 0.25 --max-epochs 150 -o flow/text_agreement.json
 finding "$qksolve" flow train "${agreement[@]}" -o flow/text_agreement_steps.json
 finding "$qksolve" flow train "${glosses[@]}" --loss-target 1.2 --max-epochs 40 -o flow/text_glosses.json
 finding "$qksolve" flow train "${glosses[@]}" --epochs 10 -o flow/text_glosses_steps.json

@@ -31,12 +31,11 @@ Figure curves_of(const std::vector<Input>& inputs) {
       largest = std::max(largest, ratio);
     }
   Figure figure;
-  figure.columns = 2;
   figure.shared_axes = true;
-  figure.panel_height = 3.0;
+  figure.panel_height = 3.5;
   const std::vector<std::pair<std::string, std::string>> quantities{
-      {"mass", "attention on relevant tokens"},
-      {"entropy", "entropy of attention"},
+      {"mass", "mass {/:Italic A}"},
+      {"entropy", "entropy"},
       {"accuracy", "accuracy"},
       {"sufficiency", "sufficiency"},
       {"comprehensiveness", "comprehensiveness"}};
