@@ -103,8 +103,8 @@ task=(--classes 10 --pool 1 --common 20 --distinct-per-sequence 2 --common-per-s
 agreement=(--task agreement --data ../.build/training/corpora/brown-tagged --seeds 8 --quiet)
 finding "$qksolve" flow train "${agreement[@]}" --eta-ov 0.3 --loss-target 0.25 --max-epochs 150 -o flow/text_agreement.json
 finding "$qksolve" flow train "${agreement[@]}" -o flow/text_agreement_steps.json
-finding "$qksolve" flow train --task glosses --data ../.build/training/corpora/wordnet --seeds 8 --quiet --loss-target 1.5 \
-  --max-epochs 30 -o flow/text_glosses.json
+finding "$qksolve" flow train --task glosses --data ../.build/training/corpora/wordnet --seeds 8 --eta-ov 4 --quiet \
+  --loss-target 1.2 --max-epochs 40 -o flow/text_glosses.json
 
 # Coupled queries and keys.
 "$qksolve" coupled solve --coupling mlp,gradient,linear,harmonic --coupling-steps 1,3,7 --context none --quiet \
