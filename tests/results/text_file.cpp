@@ -32,14 +32,17 @@ std::string content(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What a process leaves that is killed while it holds the file open.
-void leave_over(const std::string& path) {
+// What a process leaves that ends while it holds the file open. Unless `awaited` it stays in the table of processes;
+// the caller waits for it.
+pid_t leave_over(const std::string& path, bool awaited = true) {
   const pid_t child = fork();
   if (child == 0) {
     const TextFile file(path);
     _exit(0);  // without destructors
   }
-  waitpid(child, nullptr, 0);
+  siginfo_t ended;
+  waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | (awaited ? 0 : WNOWAIT));
+  return child;
 }
 
 }  // namespace
@@ -65,6 +68,11 @@ TEST_CASE("the next run removes what dead processes left, and nothing else") {
   REQUIRE(folder.count() == 1);
   const TextFile alive(folder.file("x.json"));  // removes it, and has one of its own
   CHECK(folder.count() == 1);
+  const pid_t zombie = leave_over(folder.file("x.json"), false);
+  REQUIRE(folder.count() == 2);
+  { const TextFile again(folder.file("x.json")); }
+  CHECK(folder.count() == 1);
+  waitpid(zombie, nullptr, 0);
   leave_over(folder.file("other.json"));
   for (const std::string name : {"x.json.tmp", "x.json.tmp.1", "x.json.tmp.elsewhere.99999.0123456789abcdef"})
     std::ofstream(folder.file(name)) << "foreign";

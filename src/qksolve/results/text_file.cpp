@@ -43,7 +43,17 @@ std::string hexadecimal(std::uint64_t value) {
   return digits;
 }
 
-// Whether PROCESS.RANDOM names a process that is not there any more.
+// A process that has ended stays in the table until its parent has looked at it: kill finds it there.
+bool is_running(pid_t process) {
+  if (kill(process, 0) != 0) return errno != ESRCH;
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");  // "PROCESS (NAME) STATE ..."
+  std::string line;
+  std::getline(file, line);
+  const std::size_t state = line.rfind(") ");
+  return state == std::string::npos || (line[state + 2] != 'Z' && line[state + 2] != 'X');
+}
+
+// Whether PROCESS.RANDOM names a process that does not run any more.
 bool is_left_over(const std::string& rest) {
   const std::size_t dot = rest.find('.');
   if (dot == 0 || dot == std::string::npos || dot > 10 || rest.size() != dot + 17) return false;
@@ -51,7 +61,7 @@ bool is_left_over(const std::string& rest) {
       rest.find_first_not_of("0123456789abcdef", dot + 1) != std::string::npos)
     return false;
   const long process = std::strtol(rest.c_str(), nullptr, 10);
-  return process > 0 && kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH;
+  return process > 0 && !is_running(static_cast<pid_t>(process));
 }
 
 void remove_left_over(const fs::path& folder, const std::string& prefix) {
