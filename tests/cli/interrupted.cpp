@@ -54,13 +54,12 @@ TEST_CASE("interrupted before anything is finished: no file is touched, none is 
 TEST_CASE("an interrupted result says at its top what is missing" * doctest::test_suite("slow")) {
   const TemporaryFile json("partial.json"), said("said.txt");
   for (const std::string command :
-       {"phase solve --alpha 0.3:4:4000 --tolerance 1e-2",
-        "flow solve --ratio 0.01:100:20000:log --t-max 1e6",
+       {"phase solve --alpha 0.3:4:4000 --tolerance 1e-2", "flow solve --ratio 0.01:100:20000 --t-max 1e6",
         "phase simulate --d 60 --alpha 2 --omega 0.3 --instances 5000",
-        "phase critical --which alpha_c --tolerance 1e-2 --omega 0.05:0.45:2000",
+        "phase critical --which alpha_c --tolerance 0.1 --omega 0.25:0.35:2000",
         "coupled solve --integrator euler --step-size 0.1:0.9:800 --context 8,16 --draws 2 --states 2"}) {
     CAPTURE(command);
-    CHECK(interrupted(command + " --progress never -o " + json.path, "4", said) == 130);
+    CHECK(interrupted(command + " --progress never -o " + json.path, "8", said) == 130);
     const ordered_json result = ordered_json::parse(json.content());
     CHECK(result["complete"] == false);
     CHECK(result["missing"].size() > 0);
@@ -73,17 +72,18 @@ TEST_CASE("an interrupted result says at its top what is missing" * doctest::tes
 
 TEST_CASE("an interrupted sweep says what is done, where, and how to go on; or that nothing is kept" *
           doctest::test_suite("slow")) {
-  const std::string sweep = "phase sweep --alpha 0.25:2:30 --omega 0:0.5:30 --threads 1 --progress never ";
+  const std::string sweep =
+      "phase sweep --alpha 1,2 --omega 0:0.5:2000 --tolerance 1e-2 --threads 1 --progress never ";
   const TemporaryFile work("sweep.jsonl"), out("sweep.json"), said("said.txt");
   CHECK(interrupted(sweep + "--resume " + work.path + " -o " + out.path, "3", said) == 130);
-  CHECK(contains(said.content(), "of 90 tasks are finished, in the work file '" + work.path + "'"));
+  CHECK(contains(said.content(), "of 6000 tasks are finished, in the work file '" + work.path + "'"));
   CHECK(contains(said.content(), "the same command goes on"));
   CHECK(out.content().empty());
   CHECK(interrupted(sweep + ">" + out.path, "3", said) == 130);
   CHECK(contains(said.content(), "begins anew"));
   const ordered_json result = ordered_json::parse(out.content());
   CHECK(result["complete"] == false);
-  CHECK(result["missing"].size() + result["records"].size() / 30 == 90);
+  CHECK(result["missing"].size() + result["records"].size() / 2 == 6000);
 }
 
 TEST_CASE("readers name what an interrupted result lacks; combine refuses it") {
