@@ -42,10 +42,9 @@ struct Arguments {
 bool is_work_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw results::FileError("cannot read '" + path + "': " + std::strerror(errno));
-  const std::string begin = "{\"task\":";
-  std::string found(begin.size(), '\0');
-  file.read(found.data(), static_cast<std::streamsize>(found.size()));
-  return found == begin;
+  std::string begin(16, '\0');
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return results::begins_work_file(begin);
 }
 
 // The sweep that a work file belongs to.

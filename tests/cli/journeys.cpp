@@ -112,30 +112,30 @@ TEST_CASE("journeys: every kind of result has a schema of its name") {
 
 // so cr sw si fs ft cs ct co wo
 TEST_CASE("journeys: compare reads two results of one model or names what it does not") {
-  check_pairs({{"phase.solve", "rkrrkkkkkc"},
-               {"phase.critical", "krkkkkkkkc"},
-               {"phase.sweep", "rkrrkkkkkc"},
-               {"phase.simulate", "rkrrkkkkkc"},
-               {"flow.solve", "kkkkrrkkkc"},
-               {"flow.simulate", "kkkkrrkkkc"},
-               {"coupled.solve", "kkkkkkkkkc"},
-               {"coupled.train", "kkkkkkkkkc"},
-               {"compare", "kkkkkkkkkc"},
-               {"work file", "cccccccccc"}},
+  check_pairs({{"phase.solve", "rkrrkkkkkk"},
+               {"phase.critical", "krkkkkkkkk"},
+               {"phase.sweep", "rkrrkkkkkk"},
+               {"phase.simulate", "rkrrkkkkkk"},
+               {"flow.solve", "kkkkrrkkkk"},
+               {"flow.simulate", "kkkkrrkkkk"},
+               {"coupled.solve", "kkkkkkkkkk"},
+               {"coupled.train", "kkkkkkkkkk"},
+               {"compare", "kkkkkkkkkk"},
+               {"work file", "kkkkkkkkkk"}},
               "compare", "--quiet -o test_journeys/compared.json");
 }
 
 TEST_CASE("journeys: plot draws together what belongs together or names what does not") {
-  check_pairs({{"phase.solve", "rkkrkkkkkc"},
-               {"phase.critical", "krkkkkkkkc"},
-               {"phase.sweep", "krkkkkkkkc"},
-               {"phase.simulate", "rkkrkkkkkc"},
-               {"flow.solve", "kkkkrrkkkc"},
-               {"flow.simulate", "kkkkrrkkkc"},
-               {"coupled.solve", "kkkkkkrkkc"},
-               {"coupled.train", "kkkkkkkkkc"},
-               {"compare", "kkkkkkkkkc"},
-               {"work file", "cccccccccc"}},
+  check_pairs({{"phase.solve", "rkkrkkkkkk"},
+               {"phase.critical", "krkkkkkkkk"},
+               {"phase.sweep", "krkkkkkkkk"},
+               {"phase.simulate", "rkkrkkkkkk"},
+               {"flow.solve", "kkkkrrkkkk"},
+               {"flow.simulate", "kkkkrrkkkk"},
+               {"coupled.solve", "kkkkkkrkkk"},
+               {"coupled.train", "kkkkkkkkkk"},
+               {"compare", "kkkkkkkkkk"},
+               {"work file", "kkkkkkkkkk"}},
               "plot", "--data-only -o test_journeys/figure.svg");
 }
 
@@ -163,7 +163,7 @@ TEST_CASE("journeys: --config repeats the run of a command's own result and name
       const std::string line =
           words + " --config " + path_of(kind) + " --quiet -o test_journeys/repeated.json";
       CAPTURE(line);
-      check(run(line), kind.name == command.name ? 'r' : kind.name == "work file" ? 'c' : 'k', {&kind});
+      check(run(line), kind.name == command.name ? 'r' : 'k', {&kind});
       if (kind.name != command.name) continue;
       const auto read = [](const std::string& path) {
         std::ifstream file(path);
@@ -184,7 +184,7 @@ TEST_CASE("journeys: --config of coupled train, a program of its own, names any 
     const TemporaryFile out("journey.out"), err("journey.err");
     const int code = shell(std::string(QKSOLVE_BINARY) + " coupled train --config " + path_of(kind) + " > " +
                            out.path + " 2> " + err.path);
-    check({code, out.content(), err.content()}, kind.name == "work file" ? 'c' : 'k', {&kind});
+    check({code, out.content(), err.content()}, 'k', {&kind});
   }
 }
 #endif

@@ -73,7 +73,11 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
+bool begins_work_file(std::string_view text) { return text.starts_with("{\"task\":"); }
+
 Json parse_result(const std::string& path, const std::string& text) {
+  if (begins_work_file(text))
+    throw ContentError(path + ": is the work file of a run, expected a result (its command goes on from it)");
   Json json = parse_json(
       path, text,
       {"schema", "complete", "missing", "parameters", "records", "summary", "trace", "provenance"});

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "qksolve/results/provenance.hpp"
@@ -38,6 +39,9 @@ class ContentError : public std::runtime_error {
 
 // What a file holds. Throws FileError if it cannot be read or does not end.
 std::string read_file(const std::string& path);
+
+// Whether a file that begins with this text is the work file of a run, which is no result.
+bool begins_work_file(std::string_view text);
 
 // The JSON of a result file. Throws ContentError, with `path` as the file's name, as parse_json
 // (json_text.hpp), or if it is not a result: an object with a `schema`, and no other keys than those of a
