@@ -194,7 +194,7 @@ TEST_CASE("two ranks of mpirun give the bytes of the serial run, and write them 
 
 TEST_CASE("an interrupted sweep ends with 130 and what was finished is kept" * doctest::test_suite("slow")) {
   const TemporaryFile work("interrupted.jsonl"), out("interrupted.json");
-  const std::string sweep = "phase sweep --alpha 0.25:2:30 --omega 0:0.5:30 --threads 1 --quiet --resume " +
+  const std::string sweep = "phase sweep --alpha 0.25:2:8 --omega 0:0.5:100 --threads 1 --quiet --resume " +
                             work.path + " -o " + out.path;
   for (const std::string signal : {"INT", "TERM"}) {
     CHECK(shell("timeout --preserve-status -s " + signal + " 5 " + std::string(QKSOLVE_BINARY) + " " +
