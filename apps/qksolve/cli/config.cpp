@@ -142,6 +142,7 @@ std::vector<Setting> toml_settings(const std::string& path, const std::string& t
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Setting> settings;
+  settings.reserve(found.size());
   for (auto& [line, setting] : found) settings.push_back(std::move(setting));
   return settings;
 }

@@ -54,12 +54,12 @@ std::string place_of_row(const Json& result, const Json* row) {
     return "";
   };
   if (const Json* records = field(result, "records"))
-    if (const std::string found = place("records", *records); !found.empty()) return found;
+    if (std::string found = place("records", *records); !found.empty()) return found;
   if (const Json* summary = field(result, "summary"); summary == row) {
     return "summary: ";
   } else if (summary != nullptr && summary->is_object()) {
     for (const auto& [name, list] : summary->items())
-      if (const std::string found = place("summary." + name, list); !found.empty()) return found;
+      if (std::string found = place("summary." + name, list); !found.empty()) return found;
   }
   return "";
 }

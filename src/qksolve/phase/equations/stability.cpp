@@ -72,6 +72,7 @@ SpectrumEstimate jackknife_spectrum(const Coordinates& all, const Branch& branch
   MatrixXd sum = MatrixXd::Zero(all.size(), all.size());
   for (const MatrixXd& j : jacobians) sum += j;
   std::vector<Vector3d> without_one;
+  without_one.reserve(jacobians.size());
   Vector3d mean = Vector3d::Zero(), square = mean;
   for (const MatrixXd& j : jacobians) without_one.push_back(spectrum(all, branch, (sum - j) / (n - 1.0)));
   for (const Vector3d& s : without_one) mean += s / n;

@@ -61,6 +61,7 @@ Json bayes_record(const BayesPoint& point, double omega, double tolerance) {
 const std::vector<std::string>& bayes_threshold_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
+    all.reserve(std::size(kThresholds) + 1);
     for (const Threshold& t : kThresholds) all.push_back(t.name);
     all.push_back(kAlphaErm);
     return all;

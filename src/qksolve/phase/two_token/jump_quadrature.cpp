@@ -161,7 +161,8 @@ Moments jump_moments(const Model& model, const Overlaps& o, const JumpRule& rule
                b_y = (b(0, 0) + b(1, 0)) / std::numbers::sqrt2;
 
   JumpRule own = rule;
-  for (double enough = kFewLinesSigma; enough < sigma; enough *= 2.0) own.lines *= 2;
+  const int doublings = static_cast<int>(std::ceil(std::log2(std::max(1.0, sigma / kFewLinesSigma))));
+  own.lines <<= doublings;
   const auto nodes = teacher_rule(model, rule.angles, rule.radii, kReach, theta == 0.0 || m == 0.0);
   std::vector<Sums> sums(nodes.size());
   numerics::parallel_for(
