@@ -83,6 +83,7 @@ struct Arguments : PhaseArguments {
         phase::follow_branch(solver, phase::branch_named(sweep.branch(task)), sweep.alphas());
     numerics::throw_if(interrupted);
     std::vector<Json> records;
+    records.reserve(solutions.size());
     for (const phase::BranchSolution& s : solutions)
       records.push_back(results::phase_record(s, omega_value, variance(), solver.quadrature()));
     return records;
