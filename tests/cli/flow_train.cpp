@@ -111,7 +111,8 @@ TEST_CASE("flow train: a loss target ends every run at that loss, or as step_lim
       text.path;
   const Run reached = run(line + " --loss-target 0.3");
   CHECK(reached.code == 0);
-  for (const auto& record : reached.json()["records"]) {
+  const ordered_json reached_json = reached.json();
+  for (const auto& record : reached_json["records"]) {
     CHECK(record["train_loss"].get<double>() <= 0.3);
     CHECK(record["train_loss"].get<double>() > 0.25);
   }

@@ -60,7 +60,8 @@ TEST_CASE("every solver ends when it is told to, with 130 and without traces" * 
         CHECK(entry.path().string().find(".tmp") == std::string::npos);
       if (!std::filesystem::exists(out)) continue;
       std::ifstream file(out);
-      for (const auto& record : nlohmann::json::parse(file).at("records"))
+      const nlohmann::json result = nlohmann::json::parse(file);
+      for (const auto& record : result.at("records"))
         CHECK(record.value("reason", "").find("interrupted") == std::string::npos);
     }
   std::filesystem::remove_all(folder);
